@@ -35,7 +35,7 @@ from ..formulations.deadline_rewards import DeadlineRewards
 from ..formulations.irmp.problem import Irmp
 from ..formulations.ltgf.problem import Ltgf
 from ..formulations.ltgf.round import LtgfRound
-from ..formulations.problem import Problem, Sense
+from ..formulations.problem import NoModel, Problem, Sense
 from ..formulations.rar_ddls.problem import RarDdls
 from ..formulations.sharing_incentive import SharingIncentive
 from ..formulations.unisched.problem import UniSched
@@ -175,6 +175,19 @@ class _Known:
             if result.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
 
+    def result(self, stop: Stop, **info: Any) -> Result[Any]:
+        """The result without branch and bound."""
+        return Result.of(
+            self.problem,
+            self.solution,
+            solver="exact",
+            stop=Stop.PROVEN if self.met else stop,
+            bound=self.bound,
+            runtime=time.perf_counter() - self.history.started,
+            info={**self.info, **info},
+            history=self.history.entries,
+        )
+
     def take(self, name: str, solution: Any) -> float | None:
         """Keep a solution if it is the best; return its objective, None where it is none."""
         if solution is None or self.problem.violations(solution):
@@ -213,6 +226,8 @@ def solve_exact(
         Wall seconds: at most a quarter for the heuristics and a quarter for the bound. If building
         the model takes what is left, what was known before is returned.
     params : ExactParams
+        Without a `form`, a problem that is too large for a model has what the heuristics and the
+        bound give, with the reason in ``info["note"]``.
 
     Returns
     -------
@@ -227,8 +242,8 @@ def solve_exact(
     ------
     ValueError
         For an infeasible warm start, an unknown form or solver, a form that neither solves nor
-        bounds the problem or is no Pyomo model, a limit that is not positive, or a work limit for
-        another solver than HiGHS.
+        bounds the problem or is no Pyomo model, a problem without a model and without a start, a
+        limit that is not positive, or a work limit for another solver than HiGHS.
     TypeError
         For what is no problem, such as an instance.
 
@@ -264,16 +279,17 @@ def solve_exact(
             known.prove("standard", "full")
     except KeyboardInterrupt:
         log.warning("interrupted: what was found before branch and bound is kept")
-        return Result.of(
-            problem, known.solution, solver="exact", bound=known.bound, info=known.info,
-            stop=Stop.PROVEN if known.met else Stop.INTERRUPTED,
-            runtime=time.perf_counter() - known.history.started, history=known.history.entries,
-        )  # fmt: skip
-    return branch_and_bound(
-        problem,
-        time_limit=time_limit,
-        params=replace(params, warm_start=known.solution),
-        bound=known.bound,
-        known=known.history,
-        info=known.info,
-    )
+        return known.result(Stop.INTERRUPTED)
+    try:
+        return branch_and_bound(
+            problem,
+            time_limit=time_limit,
+            params=replace(params, warm_start=known.solution),
+            bound=known.bound,
+            known=known.history,
+            info=known.info,
+        )
+    except NoModel as error:
+        if params.form is not None or known.solution is None:
+            raise
+        return known.result(Stop.COMPLETED, note=str(error))

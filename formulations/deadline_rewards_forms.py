@@ -15,7 +15,7 @@ from pyomo.environ import quicksum
 from ..instances.model import FULL_SPEED
 from ..instances.schedule import Schedule, Segment
 from .deadline_rewards import DeadlineRewards
-from .problem import Model
+from .problem import Model, NoModel
 from .rows import constraint, write
 
 #: jobs x seconds x numbers of GPUs that the model may have
@@ -45,10 +45,10 @@ def build(problem: DeadlineRewards, form: str = "time-indexed") -> Model[Schedul
     """
     nodes = problem.instance.cluster.nodes
     if len(nodes) != 1:
-        raise ValueError(f"DeadlineRewards: form={form!r} is for one node, there are {len(nodes)}")
+        raise NoModel(f"DeadlineRewards: form={form!r} is for one node, there are {len(nodes)}")
     cells = list(_cells(problem))
     if len(cells) > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"DeadlineRewards: {len(cells)} jobs x seconds x numbers of GPUs are more than "
             f"{MODEL_LIMIT}, too many for form {form!r}"
         )

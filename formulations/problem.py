@@ -45,6 +45,10 @@ class Goal:
     solution: str = "schedule"
 
 
+class NoModel(ValueError):
+    """A problem has no model in a form: it is too large, or has what the form leaves out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model(Generic[S]):
     """One declarative form of a problem, built and ready for a solver.

@@ -15,7 +15,7 @@ import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model
+from ..problem import Model, NoModel
 from ..rows import constraint, write
 from .problem import CompletionTime
 
@@ -58,7 +58,7 @@ def build(
     horizon = latest if horizon is None else min(horizon, latest)
     size = len(problem.jobs) * horizon
     if size > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"CompletionTime: {size} jobs x seconds are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}"
         )

@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 import pyomo.environ as pyo
 
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model
+from ..problem import Model, NoModel
 from .problem import Irmp, divisions, parameter_servers
 
 __all__ = ["build"]
@@ -174,7 +174,7 @@ def columns(problem: Irmp, groups: Sequence[JobGroup], horizon: int) -> list[Run
 
 
 def _refuse_columns() -> None:
-    raise ValueError(f"Irmp: there are more than {MODEL_LIMIT} runs to choose from, too many")
+    raise NoModel(f"Irmp: there are more than {MODEL_LIMIT} runs to choose from, too many")
 
 
 def _shapes(
@@ -424,7 +424,7 @@ def _literal(problem: Irmp, horizon: int) -> Model[Schedule]:
     """(3), or (4) where jobs are optional."""
     size = len(problem.jobs) * len(problem.instance.cluster.nodes) * horizon
     if size > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"Irmp: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
             "too many for form 'literal'"
         )

@@ -35,7 +35,7 @@ import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model
+from ..problem import Model, NoModel
 from .problem import Ltgf
 
 __all__ = ["build"]
@@ -78,7 +78,7 @@ def build(problem: Ltgf, form: str) -> Model[Schedule]:
     slots = range(max(window.stop for window in windows))
     size = len(slots) * sum(len(s) for s in states.values()) * len(problem.jobs)
     if size > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"Ltgf: {size} slots x states x jobs are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}"
         )
@@ -114,7 +114,7 @@ def _states(problem: Ltgf, jobs: Sequence[int], form: str) -> list[_State]:
         members.setdefault(_class(problem, i, form), []).append(i)
     size = math.prod(len(those) + 1 for those in members.values())
     if size > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"Ltgf: {size} states are more than {MODEL_LIMIT}, too many for form {form!r}"
         )
     every = product(*(range(len(those) + 1) for those in members.values()))

@@ -39,7 +39,7 @@ import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule
-from ..problem import Model
+from ..problem import Model, NoModel
 from ..rows import constraint, write, write_arrays
 from .problem import RarDdls, complete_schedule, estimates
 
@@ -88,7 +88,7 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     horizon = min(horizon, problem.horizon or horizon)
     size = len(problem.jobs) * len(problem.instance.cluster.nodes) * horizon
     if form in ("compact", "literal") and size > MODEL_LIMIT:
-        raise ValueError(
+        raise NoModel(
             f"RarDdls: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}"
         )

@@ -35,7 +35,7 @@ import pyomo.environ as pyo
 
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model
+from ..problem import Model, NoModel
 from . import compact
 from .leases import mean_interruptions
 from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
@@ -85,7 +85,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
 def _check_size(size: int, form: str) -> None:
     if size > MODEL_LIMIT:
         too_many = f"{size} options x leases are more than {MODEL_LIMIT}, too many"
-        raise ValueError(f"UniSched: {too_many} for form {form}")
+        raise NoModel(f"UniSched: {too_many} for form {form}")
 
 
 def _windows(problem: UniSched, options: Sequence[Option]) -> dict[int, range]:

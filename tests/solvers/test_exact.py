@@ -163,7 +163,7 @@ def test_a_time_limit_without_any_solution_leaves_the_bound() -> None:
     assert result.status is Status.UNKNOWN
     assert result.objective is None
     assert result.bound is not None
-    assert result.bound.value >= gs.bound(problem).value > area_bound(problem).value
+    assert result.bound.value >= gs.bound(problem).value >= area_bound(problem).value
     assert result.bound.certificate is not None
 
 
@@ -292,7 +292,19 @@ def test_an_instance_is_no_problem() -> None:
 def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
     queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
     with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
-        solve_exact(queue)
+        solve_exact(queue, params=ExactParams(warm_start=None))
+    with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
+        solve_exact(queue, params=ExactParams(form="repaired"))
+
+
+def test_a_large_queue_has_its_start_and_its_bound() -> None:
+    queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
+    result = solve_exact(queue)
+    assert "too many for form 'repaired': use lp_selector" in result.info["note"]
+    assert result.stop in (Stop.COMPLETED, Stop.PROVEN)
+    assert result.objective == gs.solve(queue, result.info["start"]).objective
+    assert gs.verify_bound(queue, result.bound) is None
+    assert result.bound.value == gs.bound(queue, "full").value
 
 
 def spread() -> RarDdls:

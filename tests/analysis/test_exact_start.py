@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,8 +21,10 @@ from gangsched.solvers.result import Bound, Result, Status, Stop
 from tiny import SEEDS, optimum, tiny
 
 LIBRARY = gs.library.names()
-#: on the others HiGHS cannot be stopped within seconds, or the model takes long to build
-QUICK = [name for name in LIBRARY if name.startswith(("rar-small", "rar-contention"))]
+#: problems that it solves; the others have an exact solver of their own, or none
+SOLVED = [
+    stem for stem, entry in registry.PROBLEMS.items() if registry.EXACT in entry.solvers.values()
+]
 
 
 def no_worse(problem: Any, one: float, other: float) -> bool:
@@ -69,25 +72,18 @@ def test_every_heuristic_of_a_portfolio_is_one_of_the_registry_s() -> None:
     assert missing == {"rar_ddls.arrival_order.random_placement", "exact.solve_exact"}
 
 
-def test_every_problem_with_branch_and_bound_has_a_portfolio_and_a_bound() -> None:
-    for entry in registry.PROBLEMS.values():
-        if exact.solve_exact.__name__ in {
-            row.place.split(".")[-1] for row in entry.solvers.values()
-        }:
-            assert exact.PORTFOLIOS[type(entry.tiny())]
-            assert type(entry.tiny()) in MAKERS
-
-
-@pytest.mark.parametrize("stem", registry.PROBLEMS)
+@pytest.mark.parametrize("stem", [*SOLVED, "irmp"])
 def test_a_tiny_problem_of_each_class(stem: str) -> None:
     problem = registry.PROBLEMS[stem].tiny()
-    solve = registry.PROBLEMS[stem].solvers.get("exact")
-    if solve is None or solve.folder != "analysis":
-        pytest.skip("has an exact solver of its own")
-    result = solve(problem)
-    assert isinstance(result, Result)
+    assert exact.PORTFOLIOS[type(problem)]
+    assert type(problem) in MAKERS
+    result = gs.solve_exact(problem)
     assert result.status is Status.OPTIMAL
     check(problem, result, gs.bound(problem, "full"))
+
+
+def test_there_are_seven_of_them() -> None:
+    assert len(SOLVED) == 7
 
 
 def test_the_best_of_the_portfolio_is_the_start() -> None:
@@ -133,11 +129,11 @@ def only_quick(strengthened: Any) -> Any:
     return wrapped
 
 
-def test_a_heuristic_that_refuses_the_problem_is_recorded() -> None:
-    entry = registry.PROBLEMS["irmp"]
-    problem = entry.tiny()
-    bound_to_run = type(problem)(problem.instance, optional=False)
-    heuristics = gs.solve_exact(bound_to_run).info["heuristics"]
+def test_a_heuristic_that_refuses_the_problem_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = replace(gs.problem("irmp", setting="reduced", jobs=6), optional=False)
+    monkeypatch.setattr(exact, "branch_and_bound", lambda problem, **known: known)
+    known: Any = gs.solve_exact(problem)
+    heuristics = known["info"]["heuristics"]
     assert heuristics["posted-prices"].startswith("posted_prices: optional=False")
     assert isinstance(heuristics["lp-list"], float)
 
@@ -180,9 +176,10 @@ def test_the_search_ends_at_the_first_solution_that_meets_the_bound() -> None:
     assert found.iterations <= alone.iterations
 
 
-def test_a_limit_leaves_the_quick_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_leaves_the_quick_bound() -> None:
     problem = crowd()
     result = gs.solve_exact(problem, time_limit=1e-9)
+    assert result.bound is not None
     assert result.bound == gs.bound(problem)
     assert result.bound.value > area_bound(problem).value
 
