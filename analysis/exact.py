@@ -15,6 +15,9 @@ time limit. With a limit T, steps 2 and 3 have :data:`SHARE` T each. The quick b
 case, or its beginning where it is a search. Heuristics that take no limit have a largest number of
 jobs, above which they run without a limit only.
 
+A problem too large for a model keeps what 1 to 3 give. So does a market: its programs are no Pyomo
+models, and step 2 solves them to the optimum up to rounding.
+
 Deviations: IRMP has an exact solver of its own (:func:`gangsched.solvers.irmp_exact`, which is what
 ``gangsched solve --solver exact`` runs): it makes both the start and the certified bound itself.
 The same holds of the fluid shares of LTGF.
@@ -32,6 +35,7 @@ from typing import Any
 
 from ..formulations.completion_time.problem import CompletionTime
 from ..formulations.deadline_rewards import DeadlineRewards
+from ..formulations.gandiva_fair.problem import GpuMarket
 from ..formulations.irmp.problem import Irmp
 from ..formulations.ltgf.problem import Ltgf
 from ..formulations.ltgf.round import LtgfRound
@@ -111,6 +115,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("astraea", "irmp.astraea.astraea"),
         _Heuristic("search", "irmp.search.revenue_search", {"iterations": 200}),
     ),
+    GpuMarket: (_Heuristic("best-allocation", "gandiva_fair.market.best_allocation"),),
     Ltgf: (_Heuristic("least-fair-first", "ltgf.least_fair_first.least_fair_first"),),
     LtgfRound: (_Heuristic("one-round", "ltgf.round.one_round", most=1_000),),
     CompletionTime: (
@@ -163,7 +168,7 @@ class _Known:
             if self.met:
                 break
             left = None if self.share is None else end - time.perf_counter()
-            if not heuristic.runs(len(self.problem.jobs), left):  # type: ignore[attr-defined]
+            if not heuristic.runs(len(getattr(self.problem, "jobs", ())), left):
                 values[heuristic.name] = "not run: it might take longer than the limit allows"
                 continue
             try:
@@ -226,8 +231,8 @@ def solve_exact(
         Wall seconds: at most a quarter for the heuristics and a quarter for the bound. If building
         the model takes what is left, what was known before is returned.
     params : ExactParams
-        Without a `form`, a problem that is too large for a model has what the heuristics and the
-        bound give, with the reason in ``info["note"]``.
+        Without a `form`, a problem that is too large for a Pyomo model, or has none, as markets,
+        has what the heuristics and the bound give, with the reason in ``info["note"]``.
 
     Returns
     -------

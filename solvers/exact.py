@@ -22,7 +22,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
-from ..formulations.problem import Model, Problem, Sense
+from ..formulations.problem import Model, NoModel, Problem, Sense
 from .history import History
 from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
@@ -320,7 +320,7 @@ def _start_of(problem: Problem[Any]) -> Any:
 def _build(problem: Problem[Any], form: str, options: Mapping[str, Any]) -> Model[Any]:
     model = problem.build(form, **options)
     if model.kind != "pyomo":
-        raise ValueError(f"solve_exact: form {form!r} is of kind {model.kind!r}, not 'pyomo'")
+        raise NoModel(f"solve_exact: form {form!r} is of kind {model.kind!r}, not 'pyomo'")
     if not (model.exact or model.relaxation):
         raise ValueError(f"solve_exact: form {form!r} neither solves nor bounds the problem")
     return model

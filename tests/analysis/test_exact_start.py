@@ -148,6 +148,17 @@ def test_no_portfolio_runs_where_a_start_is_given_or_refused(warm_start: str | N
     assert result.objective == optimum(13)
 
 
+@pytest.mark.parametrize("aim", ["total", "max-min", "nash"])
+def test_a_market_has_its_best_allocation(aim: str) -> None:
+    problem = replace(registry.PROBLEMS["gandiva-fair"].tiny(), aim=aim)
+    result = gs.solve_exact(problem)
+    assert result.info["start"] == "best-allocation"
+    assert result.objective == gs.solvers.best_allocation(problem).objective
+    assert result.bound is not None
+    assert result.bound.value == pytest.approx(result.objective)
+    assert result.bound.certificate is not None
+
+
 # --- the bound -----------------------------------------------------------------------------------
 
 
