@@ -145,6 +145,9 @@ def branch_and_bound(
     :func:`gangsched.solve_exact` hands over the best solution of the problem's heuristics and the
     best certified bound; limits, parameters and errors are as there.
 
+    Guarantee: without limits, and up to the solver's tolerances, an optimal solution or a proof
+    that there is none.
+
     Parameters
     ----------
     problem : Problem
