@@ -11,9 +11,9 @@ them together, so that no solver has to know a proof, and none another paper's s
 4. where it is not met either, branch and bound, from the best solution and the bound.
 
 The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
-time limit. With a limit T, steps 2 and 3 have :data:`SHARE` T each. The quick bound is found in any
-case, or its beginning where it is a search. Heuristics that take no limit have a largest number of
-jobs, above which they run without a limit only.
+time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have both bounds together.
+The quick one is found in any case, or its beginning where it is a search. Heuristics that take no
+limit have a largest number of jobs, above which they run without a limit only.
 
 A problem too large for a model keeps what 1 to 3 give. So does a market: its programs are no Pyomo
 models, and step 2 solves them to the optimum up to rounding.
@@ -53,7 +53,7 @@ __all__ = ["solve_exact"]
 
 log = logging.getLogger("gangsched")
 
-#: of a time limit: what the heuristics may take at most, and again what the full bound may
+#: of a time limit: what the heuristics may take at most, and again what the bounds may
 SHARE = 0.25
 
 
@@ -141,6 +141,7 @@ class _Known:
     time_limit: float | None
     solution: Any = None
     bound: Bound | None = None
+    proving: float = 0.0  # seconds
     info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -155,10 +156,13 @@ class _Known:
         return None if self.time_limit is None else SHARE * self.time_limit
 
     def prove(self, *efforts: Effort) -> None:
-        """Look for a better bound."""
+        """Look for a better bound, in what is left of its share."""
         if type(self.problem) in MAKERS:
-            self.bound = strengthened(self.problem, self.bound, efforts, self.share)
+            began = time.perf_counter()
+            left = None if self.share is None else max(self.share - self.proving, 0.0)
+            self.bound = strengthened(self.problem, self.bound, efforts, left)
             self.history.note(bound=self.bound.value)
+            self.proving += time.perf_counter() - began
 
     def run_portfolio(self) -> None:
         """Run heuristics until one meets the bound."""

@@ -119,6 +119,8 @@ def form_of(problem: Problem[Any], time_limit: float | None, params: ExactParams
             raise ValueError(f"solve_exact: {name}={most} is not positive")
     if work_limit is not None and solver != "highs":
         raise ValueError(f"solve_exact: work_limit={work_limit} is for 'highs', not {solver!r}")
+    if solver != "highs" and not pyo.SolverFactory(solver).available(exception_flag=False):
+        raise ValueError(f"solve_exact: solver={solver!r} is not 'highs' nor one that Pyomo finds")
     if not hasattr(problem, "forms"):
         raise TypeError(f"solve_exact: a {type(problem).__name__} is not a problem")
     form = problem.forms[0] if form is None else form
@@ -510,8 +512,6 @@ def _run(highs: Any) -> None:
 
 def _solve_named(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
     backend = pyo.SolverFactory(name)
-    if not backend.available(exception_flag=False):
-        raise ValueError(f"solve_exact: solver={name!r} is not 'highs' nor one that Pyomo finds")
     options: dict[str, Any] = {} if limit is None else {"timelimit": limit}
     if warm and backend.warm_start_capable():
         options["warmstart"] = True

@@ -64,7 +64,7 @@ def test_every_heuristic_of_a_portfolio_is_one_of_the_registry_s() -> None:
     own: dict[type, dict[str, Any]] = {
         entry.kind or entry.make: {row.place: name for name, row in entry.solvers.items()}
         for entry in registry.PROBLEMS.values()
-    }  # type: ignore[misc]
+    }
     for kind, portfolio in exact.PORTFOLIOS.items():
         assert {one.place for one in portfolio} <= own[kind].keys()
         assert len({one.name for one in portfolio}) == len(portfolio)
@@ -119,6 +119,13 @@ def test_it_stops_as_soon_as_one_meets_the_bound(monkeypatch: pytest.MonkeyPatch
     assert "backend" not in result.info
     assert result.bound is not None
     assert gs.verify_bound(problem, result.bound) is None
+
+
+def test_an_unknown_solver_is_refused_although_it_is_not_needed() -> None:
+    problem = registry.PROBLEMS["ltgf-round"].tiny()
+    assert "backend" not in gs.solve_exact(problem).info
+    with pytest.raises(ValueError, match="solver='none' is not 'highs' nor one that Pyomo finds"):
+        gs.solve_exact(problem, params=ExactParams(solver="none"))
 
 
 def only_quick(strengthened: Any) -> Any:
