@@ -62,7 +62,7 @@ def options_of_policies(folder: Path) -> Any:
 
 
 #: dearer than they say
-SLOW = ("solve_exact", "exact_chain", "revenue_search")
+SLOW = ("solve_exact", "branch_and_bound", "exact_chain", "revenue_search")
 
 
 @entry
