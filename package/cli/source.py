@@ -346,7 +346,7 @@ def _first_jobs(name: str, subject: Any, first: int | None) -> Any:
 
 
 def _is_saved(path: str) -> bool:
-    """Whether a file is one of the project's own, as `gangsched.save` writes them."""
+    """Whether a file is one of the project's own, as `gangsched.io.save` writes them."""
     from ..instances.io import FORMAT, read_bytes
 
     if not Path(path).is_file() or not read_bytes(path, 1).startswith(b"{"):
