@@ -259,7 +259,7 @@ def commands(options: argparse.Namespace, older: Path | None) -> Iterator[str]:
                 cpu = command_time(given, path, options.room / "this")
                 seconds += [cpu] if k else []  # the first one compiles
         cpu, before = (statistics.median(taken[path]) for path in (None, older))
-        more = "" if older is None else f"{before / cpu:.1f}"
+        more = "" if older is None or math.isnan(before) else f"{before / cpu:.1f}"
         yield f"| {name} | {cpu:.2f} | {target:g} | {'yes' if cpu < target else 'no'} | {more} |"
 
 
