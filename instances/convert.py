@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 EXTRA = (0.05, 0.10)  # range of the extra share, as in generate.rar_workload
+LEFT_OUT = "left out, "  #: how the reasons begin why `without` skips jobs
 
 J = TypeVar("J", bound=Job)
 Window = tuple[int | None, int | None]
@@ -309,8 +310,8 @@ def _left_out(job: Job, spans: Mapping[str, tuple[int, int]], users: Container[s
     """Why a job goes; empty where it stays."""
     for text, (start, end) in spans.items():
         if start <= job.release < end:
-            return f"left out, submitted {text}"
-    return f"left out, user {job.user}" if job.user in users else ""
+            return f"{LEFT_OUT}submitted {text}"
+    return f"{LEFT_OUT}user {job.user}" if job.user in users else ""
 
 
 def _ids_without(jobs: Sequence[Job], gone: Sequence[object]) -> list[str]:

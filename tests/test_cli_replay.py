@@ -390,6 +390,23 @@ def test_what_is_left_out_might_as_well_not_be_in_the_file(
 
 
 @pytest.mark.parametrize(
+    ("args", "gone"),
+    [
+        ((), "no job"),
+        (("--without-users", "b"), "3 jobs"),
+        (("--without-users", "b, c", "--without", "0..1"), "5 jobs"),
+    ],
+)
+def test_jobs_that_options_leave_out_are_counted_in_the_settings(
+    replay: Replay, args: tuple[str, ...], gone: str
+) -> None:
+    code, out, _ = replay(*TRACE, "--policies", "fifo", *args)
+    assert code == 0
+    assert f"; excluded: {gone}; " in out
+    assert f"; excluded: {gone}; " in Path("replay.html").read_text()
+
+
+@pytest.mark.parametrize(
     ("args", "weights"),
     [
         ((), [17, 12, 2]),

@@ -73,3 +73,28 @@ def test_easy_is_better_off_profiled_on_free_gpus_as_narrow_gangs_pass() -> None
     for narrow, wide in (tables()[2][2:4], tables()[2][4:6]):
         assert float(narrow[2]) < float(narrow[1])
         assert float(wide[2]) > float(wide[1])
+
+
+def test_who_misses_less_than_told_is_named() -> None:
+    free, other = "on free GPUs", "Chronus's, on free GPUs"
+    less: dict[tuple[int, str], set[str]] = {}
+    for number in (0, 1):
+        for name, row in misses(tables()[number]).items():
+            for head in (free, other):
+                if row[head] < row["told"]:
+                    less.setdefault((number, head), set()).add(name.strip("`"))
+    text = PAGE.read_text("utf-8").partition("With Chronus's profiler on free GPUs some others")[2]
+    both, one = text.partition("`python")[0].split(" on both workloads")
+    named = [{*re.findall("`(.*?)`", part)} for part in (both, one)]
+    assert less[0, free] == less[1, free] == {"easy"}
+    assert less[0, other] == {"easy", *named[0]}
+    assert less[1, other] == {"easy", "sjf", *named[0], *named[1]}
+    gains = [
+        row["told"] - row[other]
+        for number in (0, 1)
+        for name, row in misses(tables()[number]).items()
+        if name.strip("`") in less[number, other] - {"easy", "sjf"}
+    ]
+    words = re.search(r"by ([\d.]+) to\s+([\d.]+) points", both)
+    assert words is not None
+    assert [f"{min(gains):.1f}", f"{max(gains):.1f}"] == [*words.groups()]

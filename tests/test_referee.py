@@ -13,11 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import gangsched as gs
 from gangsched.analysis.show.referee import Referee, left_out, seed_range
+from gangsched.analysis.show.replay_tables import referee
 from gangsched.registry import POLICIES, PROBLEMS
+from gangsched.registry import policy as named
+from gangsched.solvers import Estimated, IsolationArea, Srtf
 from layout import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -222,3 +227,16 @@ def test_settings_cannot_be_empty() -> None:
     with pytest.raises(ValueError, match="referee: seeds='' says nothing"):
         Referee(information="told", seeds="", excluded="no job", parameters="1", certificate="1")
     assert (seed_range([2, 4, 3]), left_out([1, 2])) == ("2 to 4", "1 and 2 jobs by seed")
+
+
+def test_seeds_are_those_of_policies_that_draw() -> None:
+    """EASY and UniSched have a seed, and draw nothing where their errors have size 0."""
+    jobs = [gs.DeadlineJob(id="a", gpus=1, work=600, rewards=[(3_600, 5)])]
+    one = gs.Instance(gs.Cluster.of_sizes([2]), jobs)
+    told = ["easy", "unisched:known", "easy:profiled", "fifo"]
+    assert referee(gs.replay(one, told)).seeds == "none drawn"
+    exact: Any = Estimated(policy=IsolationArea(), size=0.0, seed=4)
+    noisy: Any = Estimated(policy=Srtf(), seed=7)
+    assert referee(gs.replay(one, {"a": exact})).seeds == "none drawn"
+    found = gs.replay(one, {"a": noisy, "b": named("easy:estimates")[1], "c": exact})
+    assert referee(found, drawn="2 of the jobs").seeds == "2 of the jobs, 0, 7 of policies"

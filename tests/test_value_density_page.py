@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -43,6 +44,27 @@ def test_it_misses_less_than_every_other_policy(part: str) -> None:
     for row in others:
         for mine, theirs in zip(own[5:], row[5:], strict=True):
             assert float(mine) < float(theirs), row
+
+
+@pytest.mark.parametrize("part", INFORMATION)
+def test_what_nobody_can_win_is_said_of_gangs_and_rounded_up(part: str) -> None:
+    """The bound is that of policies that keep gangs; of those the data have the numbers."""
+    cells = json.loads(PAGE.with_suffix(".json").read_text("utf-8"))["cells"]
+    own = INFORMATION[part]
+    text = PAGE.read_text("utf-8")
+    said = set(re.findall(rf"no policy([^;]*?) times the reward of {own}[;,]", text))
+    assert len(said) == 1
+    words = said.pop()
+    assert words.startswith(" that keeps gangs wins more than 1.")
+    shown = {name: float(number) for number, name in re.findall(r"([\d.]+) \((.*?)\)", words)}
+    assert len(shown) == 5
+    for name, most in shown.items():
+        worst = max(
+            cells[f"told|{name}|{seed}|bound"]["reward"]
+            / cells[f"{part}|{name}|{seed}|{own}"]["reward"]
+            for seed in range(10, 15)
+        )
+        assert worst <= most < worst + 0.001 + 1e-9, name
 
 
 def test_the_certified_ratio_of_the_testbed_is_small() -> None:

@@ -95,8 +95,7 @@ class ViprProgram:
     def variable(self, name: str, *, integer: bool = False, cost: Number = 0) -> int:
         """Add a variable, and return its number."""
         at = len(self.names)
-        if at == MOST_VARIABLES:
-            raise ValueError(f"proof: the program has more than {MOST_VARIABLES:,} variables")
+        _check_size(at + 1)
         self.names.append(name)
         if integer:
             self.integers.append(at)
@@ -123,13 +122,20 @@ class ViprProgram:
         lines = ["VER 1.0", f"VAR {len(self.names)}", *self.names, f"INT {len(self.integers)}"]
         lines += map(str, self.integers)
         lines += [f"OBJ {self.goal}", _listed(self.objective)]
-        lines += [f"CON {len(self.rows)} {self.bounds}", *self.rows]
+        rows = self.rows or ["nothing G 0 0"]  # viprchk reads no file without rows
+        lines += [f"CON {len(rows)} {self.bounds}", *rows]
         lines += [f"RTP {relation}", "SOL 0", f"DER {len(derived)}", *derived]
         return "\n".join([*lines, ""])
 
     def sum_of_rows(self, by: Number = 1) -> str:
         """The reason of a derived row: the sum of the rows by their multipliers, and by this."""
         return _listed({row: by * own for row, own in self.multipliers.items()})
+
+
+def _check_size(variables: int) -> None:
+    """Refuse programs with more variables than that."""
+    if variables > MOST_VARIABLES:
+        raise ValueError(f"proof: the program has more than {MOST_VARIABLES:,} variables")
 
 
 def _listed(terms: Mapping[int, Number]) -> str:
@@ -196,7 +202,10 @@ def _paths(problem: RarDdls, target: int, worth: Sequence[int]) -> str:
     lengths = durations_of(problem)
     taken = sorted((j for j, v in enumerate(worth) if v), key=lambda j: (-lengths[j], j))
     layers = [[0]]  # loads that jobs so far can have
+    least = 0  # variables, as every load has a way on
     for j in taken:
+        least += len(layers[-1])
+        _check_size(least)
         more = {w + lengths[j] for w in layers[-1] if w + lengths[j] <= target}
         layers.append(sorted(more.union(layers[-1])))
     best: list[dict[int, int]] = [dict.fromkeys(layers[-1], 0)]  # V, from the last job on

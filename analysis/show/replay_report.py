@@ -46,6 +46,7 @@ def write_replay_report(
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
     drawn: str = "",
+    left_out: int = 0,
 ) -> None:
     """Write the comparison of policies as one self-contained HTML file.
 
@@ -60,6 +61,8 @@ def write_replay_report(
         Jobs that were left out of the instance.
     drawn : str
         Which seed drew what of the jobs.
+    left_out : int
+        How many more jobs options left out.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected))))
+    settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected) + left_out)))
     parts = (_timed if found.problem is None else _earning)(found, settings)
     body = "\n".join(
         [

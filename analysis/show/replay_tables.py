@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from .referee import Referee, left_out, rules_in_words, seed_range
 if TYPE_CHECKING:
     from ..comparing.best_known import KnownSchedule
     from ..comparing.replay import Replay
+    from ..driving.run import Run
 
 Limits = dict[str, Limit | str]
 
@@ -285,7 +287,7 @@ def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
     """
     cluster, known = found.instance.cluster, informed(found)
     nodes = f"{counted(len(cluster.nodes), 'node')}, {counted(cluster.gpus, 'GPU')}"
-    seeds = [row.run.seed for row in found.rows if row.run.seed is not None]
+    seeds = [row.run.seed for row in found.rows if row.run.seed is not None and draws(row.run)]
     said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of policies"] * bool(seeds)
     certified = [what for name, what in CERTIFIED.items() if name in found.bounds]
     terms = ", ".join(f"{name} {value}" for name, value in found.terms.items())
@@ -299,6 +301,26 @@ def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
         if certified
         else "none, as no bound was verified",
     )
+
+
+#: parameters that say how large the errors are that a policy draws
+ERRORS = ("overestimate", "noise", "size")
+
+
+def draws(run: Run) -> bool:
+    """Say whether a policy with a seed draws anything: not where its errors have size 0.
+
+    Examples
+    --------
+    >>> import gangsched as gs
+    >>> one = gs.Instance(gs.Cluster.of_sizes([1]), [gs.Job(id="a", gpus=1, work=5)])
+    >>> [draws(gs.drive(one, name)) for name in ("easy", "easy:profiled", "easy:estimates")]
+    [False, False, True]
+    """
+    behind = run.parameters.get("policy")
+    given = {**(behind if isinstance(behind, Mapping) else {}), **run.parameters}
+    sizes = [given[name] for name in ERRORS if name in given]
+    return any(sizes) or not sizes
 
 
 #: measures that have a column of certified ratios, by the name of the bound

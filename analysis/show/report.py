@@ -35,6 +35,7 @@ def write_report(
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
     drawn: str = "",
+    left_out: int = 0,
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file.
 
@@ -53,6 +54,8 @@ def write_report(
         Jobs that were left out of the instance.
     drawn : str
         Which seed drew what of the instance.
+    left_out : int
+        How many more jobs options left out.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def write_report(
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_summary(comparison))}</p>',
             *_results(comparison),
-            page.muted(str(comparison.referee(drawn=drawn, rejected=len(rejected)))),
+            page.muted(str(comparison.referee(drawn=drawn, rejected=len(rejected) + left_out))),
             *_schedules(comparison),
             *_proofs(comparison),
             *_instance(comparison.problem, notes, rejected),

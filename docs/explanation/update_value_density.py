@@ -38,6 +38,7 @@ from gangsched.analysis.papers.unisched.runs import (
     DeadlineWorkload,
 )
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
+from gangsched.analysis.show.columns import shown_ratio
 from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
@@ -287,7 +288,7 @@ def comparison(found: Found, information: str) -> str:
 
     def ratio(bound: str, name: str, label: str) -> str:
         by = ratios(found, information, bound, name, label)
-        return f"{fmean(by):.3f} ({max(by):.3f})" if by else ""
+        return f"{shown_ratio(fmean(by))} ({shown_ratio(max(by))})" if by else ""
 
     def table(value: Callable[[str, str], str]) -> str:
         certified = isinstance(value, partial)
@@ -312,8 +313,10 @@ def settings(
 ) -> Referee:
     """What a table has in common; where it shows no ratios, those of these policies."""
     said = [
-        "no policy wins more than "
-        + ", ".join(f"{max(ratios(found, known, 'told', w, label)):.3f} ({w})" for w in WORKLOADS)
+        "no policy that keeps gangs wins more than "
+        + ", ".join(
+            f"{shown_ratio(max(ratios(found, known, 'told', w, label)))} ({w})" for w in WORKLOADS
+        )
         + f" times the reward of {label}"
         for label in policies
         for known in ("told", "profiled")

@@ -238,7 +238,8 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
     without = tuple(column for column in table.columns if column.key != "bound")
     screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
-    settings = comparison.referee(drawn=source.drawn, rejected=len(source.rejected))
+    left = len(source.rejected) + source.left_out
+    settings = comparison.referee(drawn=source.drawn, rejected=left)
     for text in (*comparison.footnotes(explain), str(settings)):
         screen.say(console, text, "dim")
     for row in comparison.rows:

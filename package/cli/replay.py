@@ -360,7 +360,7 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
         screen.show_table(console, screen.rich_table(table))
     if found.rows:
         console.print()
-        left = len(source.rejected)
+        left = len(source.rejected) + source.left_out
         for line in legend(found, explain, drawn=source.drawn, rejected=left):
             screen.say(console, line, "dim")
     for line in failures(found):

@@ -54,6 +54,7 @@ class Source:
     bound: Any = None  #: the best that is known, where the library has one
     times: tuple[Any, ...] = ()  #: when its jobs began and ended by the log
     drawn: str = ""  #: which seed drew what
+    left_out: int = 0  #: jobs of the log that options leave out
 
     @property
     def title(self) -> str:
@@ -64,7 +65,8 @@ class Source:
     def about(self) -> dict[str, Any]:
         """What reports and files say of it."""
         names = "title", "notes", "rejected", "drawn"
-        return {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in names}
+        return {**own, **({"left_out": self.left_out} if self.left_out else {})}
 
     def save(self, path: Path, kind: str, found: Any) -> None:
         """Write what came out as JSON, and where it came from."""
@@ -157,7 +159,16 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
         notes=(str(trace.report), *made.notes),
         rejected=made.rejected,
         drawn="" if seed is None else f"{seed} of what the log lacks",
+        left_out=_left_out(trace),
     )
+
+
+def _left_out(trace: Any) -> int:
+    """How many jobs of a log options have left out."""
+    from ..instances.convert import LEFT_OUT
+
+    skipped = trace.report.skipped.items()
+    return sum(count for reason, count in skipped if reason.startswith(LEFT_OUT))
 
 
 def _stem(stem: str | None) -> str:
@@ -298,6 +309,7 @@ def _read(path: str, read: Any, cluster: Any, first: int | None, part: Mapping[s
         subject=instance,
         notes=notes,
         rejected=made.rejected,
+        left_out=_left_out(loaded),
         times=made.times,
     )
 
@@ -346,7 +358,7 @@ def _first_jobs(name: str, subject: Any, first: int | None) -> Any:
 
 
 def _is_saved(path: str) -> bool:
-    """Whether a file is one of the project's own, as `gangsched.save` writes them."""
+    """Whether a file is one of the project's own, as `gangsched.io.save` writes them."""
     from ..instances.io import FORMAT, read_bytes
 
     if not Path(path).is_file() or not read_bytes(path, 1).startswith(b"{"):

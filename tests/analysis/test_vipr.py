@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import tracemalloc
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -138,6 +139,20 @@ def test_prices_of_leases_are_accepted(seed: int, viprchk: str, tmp_path: Path) 
     assert most <= bound.value * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    "jobs", [(), (gs.DeadlineJob(id="a", gpus=1, work=900, rewards=[(60, 5)]),)]
+)
+def test_a_program_without_options_is_accepted(
+    jobs: tuple[gs.DeadlineJob, ...], viprchk: str, tmp_path: Path
+) -> None:
+    """Nobody is there, or nobody can be in time: the reward is at most 0."""
+    problem = UniSched(gs.Instance(gs.Cluster.of_sizes([1]), jobs))
+    assert not list(problem.options())
+    text = vipr_proof(problem, gs.bound(problem))
+    assert proven(text) == "RTP range -inf 0"
+    assert accepts(viprchk, tmp_path / "a.vipr", text)
+
+
 def test_what_viprchk_must_not_believe(viprchk: str, tmp_path: Path) -> None:
     """A file that claims one slot more than it derives."""
     problem = packing([1] * 3, [5, 5, 5], [1, 1])
@@ -212,6 +227,19 @@ def test_what_has_no_file_is_refused() -> None:
     last = CompletionTime(gs.Instance(gs.Cluster.of_sizes([1]), jobs), "makespan")
     with pytest.raises(ValueError, match="no linear program is known for a bound of Completion"):
         vipr_proof(last, Bound(3, "last job", {"kind": "last job", "job": 0}))
+
+
+def test_a_program_that_is_too_large_is_refused_before_it_is_made() -> None:
+    """A million loads of each of the last jobs would take gigabytes before they are counted."""
+    lengths = [2**20 + 2**k for k in range(20)]
+    problem = packing([1] * 20, lengths, [1])
+    duals = {"kind": "configuration lp", "target": sum(lengths) - 1, "scale": 20, "duals": [1] * 20}
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="proof: the program has more than 500,000 variables"):
+        WRITERS[RarDdls]["configuration lp"](problem, duals)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 200 * 2**20
 
 
 def test_the_same_bytes_each_time() -> None:

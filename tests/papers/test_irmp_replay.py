@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,15 @@ def test_the_page_has_the_shares() -> None:
     assert f"| share of the bound, % | {' | '.join(WORKLOADS)} |" in page
     for line in lines():
         assert line in page
+
+
+def test_how_far_lists_are_from_the_bound_is_said_of_the_worst_column() -> None:
+    page = PAGE.read_text("utf-8")
+    (row,) = re.findall(r"^\| `lp-list \(clairvoyant\)` (.*)$", page, re.MULTILINE)
+    least = min(float(number) for number in re.findall(r"\(([\d.]+) to", row))
+    said = re.search(r"\[100 jobs on 40 servers\]\S+\s+up to ([\d.]+) %", page)
+    assert said is not None
+    assert said[1] == f"{100 - least:.1f}"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -357,16 +357,15 @@ def test_the_command_line_takes_the_number_for_all() -> None:
 
 
 def test_a_replay_says_that_nodes_are_dedicated() -> None:
-    from gangsched.analysis.show.replay_tables import legend
+    from gangsched.analysis.show.replay_tables import referee
 
     names = ["edf", "edf:profiled", "edf:profiled-dedicated-1"]
     found = gs.replay(workload(4, jobs=8), names)
     known = ["told", "after profiling", "after profiling on dedicated nodes"]
     assert [row.information for row in found.rows] == known
-    line = next(line for line in legend(found) if line.startswith("Told what"))
-    assert line.endswith(
+    assert referee(found).information.endswith(
         "profile new jobs first, and pay for it: edf:profiled; profile new jobs first, on nodes "
-        "that do nothing else: edf:profiled-dedicated-1."
+        "that do nothing else: edf:profiled-dedicated-1"
     )
     assert found.profiled is not None
     assert len(found.profiled.runs) == 2
