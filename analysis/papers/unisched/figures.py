@@ -164,11 +164,11 @@ def _worth(seconds: int, *, profiled: bool) -> float:
 def _schedulers(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, policies: Mapping[str, Make] = POLICIES
 ) -> list[FigureCell]:
-    """By workload; and by job density on H_MIX2, 3Sigma left out: a minute a run."""
+    """By workload; and by job density on H_MIX2."""
     dense = {
         name: make
         for name, make in policies.items()
-        if name not in (said.PRINTED_REWARD, "FIFO", "3Sigma, learned") and "rigid" not in name
+        if name not in (said.PRINTED_REWARD, "FIFO") and "rigid" not in name
     }
     place = said.DENSITY, "H_MIX2"
     by_density = _along(place, dense, DENSITIES, sizes, seeds, said.density_of)

@@ -362,7 +362,7 @@ def _latencies(here: _Place, information: str) -> Iterator[Statement]:
 
 def _densities(study: Study, information: str) -> Iterator[Statement]:
     xs, terms = study.xs(DENSITY), EQUAL_TERMS[information]
-    others, spans = ("GENIE", "Hydra", *LEARNING), []  # 3Sigma is not run
+    others, spans = (*DEADLINE, *LEARNING), []
     for policy in (UNISCHED, *others):
         label = knows(policy, information)
         column = [values(study, DENSITY, label, "miss", x) for x in xs]
