@@ -142,7 +142,7 @@ class _Known:
     solution: Any = None
     bound: Bound | None = None
     proving: float = 0.0  # seconds
-    info: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def met(self) -> bool:
@@ -167,7 +167,7 @@ class _Known:
     def run_portfolio(self) -> None:
         """Run heuristics until one meets the bound."""
         end = time.perf_counter() + (math.inf if self.share is None else self.share)
-        values = self.info["heuristics"] = {}
+        values = self.notes["heuristics"] = {}
         for heuristic in PORTFOLIOS.get(type(self.problem), ()):
             if self.met:
                 break
@@ -193,7 +193,7 @@ class _Known:
             stop=Stop.PROVEN if self.met else stop,
             bound=self.bound,
             runtime=time.perf_counter() - self.history.started,
-            info={**self.info, **info},
+            info={**self.notes, **info},
             history=self.history.entries,
         )
 
@@ -204,7 +204,7 @@ class _Known:
         value = self.problem.objective(solution)
         best = None if self.solution is None else self.problem.objective(self.solution)
         if best is None or (value < best if self.problem.sense is Sense.MIN else value > best):
-            self.solution, self.info["start"] = solution, name
+            self.solution, self.notes["start"] = solution, name
             self.history.note(objective=value)
         return value
 
@@ -296,7 +296,7 @@ def solve_exact(
             params=replace(params, warm_start=known.solution),
             bound=known.bound,
             known=known.history,
-            info=known.info,
+            info=known.notes,
         )
     except NoModel as error:
         if params.form is not None or known.solution is None:

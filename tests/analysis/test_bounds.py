@@ -439,7 +439,7 @@ def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
         ceil(Fraction(job.iterations * problem.resolution, rate))
         for job, rate in zip(problem.jobs, best, strict=True)
     ]
-    assert verify_rar_ddls._durations(problem) == by_hand == problem.shortest_durations().tolist()
+    assert verify_rar_ddls.durations_of(problem) == by_hand == problem.shortest_durations().tolist()
 
 
 def test_two_servers_may_be_faster_than_one() -> None:

@@ -20,8 +20,8 @@ from gangsched.solvers.irmp.astraea import astraea, batch_sche
 from gangsched.solvers.irmp.revenue_sharing import gandiva_like
 from layout import sources
 
-#: who may show `info`
-SHOWN = {"gangsched.analysis.show.report"}
+#: who may show `info`; the second, the seeds in the line of settings
+SHOWN = {"gangsched.analysis.show.report", "gangsched.analysis.comparing.comparison"}
 SOURCES = {
     name: path
     for name, path in sources().items()
