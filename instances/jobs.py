@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import pairwise
-from types import MappingProxyType
+from operator import attrgetter
+from types import MappingProxyType, MemberDescriptorType
 from typing import Any, ClassVar
 
 from .check import check_real, finite, integer, real, sequence, set_field, text
@@ -28,15 +29,23 @@ def but_for(job: Job, name: str, value: Any) -> Any:
     """Return the job with another value of a field, which is as right as the one that it had."""
     kind: Any = type(job)
     other = object.__new__(kind)
-    for part in _names(kind):
-        set_field(other, part, getattr(job, part))
+    for get, put in _slots(kind):
+        put(other, get(job))
     set_field(other, name, value)
     return other
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(part.name for part in fields(kind))
+def _slots(kind: Any) -> tuple[tuple[Any, Any], ...]:
+    """How each field is read and set."""
+    return tuple(_slot(kind, part.name) for part in fields(kind))
+
+
+def _slot(kind: Any, name: str) -> tuple[Any, Any]:
+    slot = getattr(kind, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__get__, slot.__set__
+    return attrgetter(name), lambda other, value: set_field(other, name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,11 @@ Times are integer seconds from the start of the instance, jobs, users and nodes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -646,7 +647,7 @@ class Decision:
     order: Sequence[int] | Ints = ()
     blocking: bool = False
     repacking: bool = False
-    suspend: Sequence[int] = ()
+    suspend: Sequence[int] | Ints = ()
     kill: Sequence[int] = ()
     start: Sequence[Start | tuple[int, Mapping[int, int] | None]] = ()
     passed: Sequence[int] = ()
@@ -655,6 +656,33 @@ class Decision:
     def starts(self) -> list[Start]:
         """`start` with pairs written out."""
         return [Start(*entry) for entry in self.start]
+
+
+class WrittenStarts(Sequence[tuple[int, dict[int, int]]]):
+    """Starts of whole gangs on given GPUs, as the numbers that machine code writes and carries out.
+
+    Parameters
+    ----------
+    numbers : int array
+        For each start its job, -1, 0, 0, the number of nodes, and each node and its GPUs.
+    size : int
+        How many they are.
+    """
+
+    def __init__(self, numbers: Ints, size: int) -> None:
+        self.numbers, self.size = numbers, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, at: Any) -> Any:
+        return list(self)[at]
+
+    def __iter__(self) -> Iterator[tuple[int, dict[int, int]]]:
+        rest = iter(self.numbers.tolist())
+        for job in rest:
+            *_, nodes = islice(rest, 4)
+            yield job, {node: next(rest) for node in islice(rest, nodes)}
 
 
 class Session(Protocol):

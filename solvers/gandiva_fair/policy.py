@@ -200,7 +200,9 @@ class SharingSteps(Protocol):
         """Take the users' shares of the models."""
         ...
 
-    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]:
+    def decide(
+        self, now: int, part: float, *, begins: bool
+    ) -> tuple[Sequence[int] | Ints, Sequence[Start]]:
         """Return who stops, and who starts where."""
         ...
 
@@ -236,7 +238,7 @@ class TicketSharing:
         self._trades: list[Trade] = []
         self._log: list[dict[str, Any]] = []
         self._kinds: dict[tuple[int, str], int] = {}
-        self._able: dict[tuple[int, ...], tuple[int, ...]] = {}  # models, by gang and speeds
+        self._able: dict[tuple[Any, ...], tuple[int, ...]] = {}  # models, by gang and speeds
 
     @property
     def always_asked(self) -> bool:
@@ -328,18 +330,18 @@ class TicketSharing:
         new = state.arrived[core.known : until]
         if not new.size:
             return
-        columns = state.user[new], state.gpus[new], state.rank[new], state.weight[new]
-        speeds = (state.speeds[new][:, self._models] > 0).tolist()
-        for j, on, *own in zip(
-            new.tolist(), speeds, *(column.tolist() for column in columns), strict=True
-        ):
-            user, gang, rank, weight = own
+        users, gpus, rank, weight = state.user, state.gpus, state.rank, state.weight
+        speeds = state.speeds
+        for j in new.tolist():
+            user, gang = int(users[j]), int(gpus[j])
             kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
-            key = gang, *on
-            if key not in self._able:
+            key = gang, *(speeds[j, m] > 0 for m in self._models)
+            able = self._able.get(key)
+            if able is None:
                 fit = enumerate(fits(gang, sizes) for sizes in self._sizes)
-                self._able[key] = tuple(g for g, has_room in fit if has_room and on[g])
-            core.meet(j, KnownJob(user, gang, rank, weight, kind, self._able[key]))
+                able = tuple(g for g, has_room in fit if has_room and key[1 + g])
+                self._able[key] = able
+            core.meet(j, KnownJob(user, gang, int(rank[j]), float(weight[j]), kind, able))
 
     def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
         """Effective tickets, fair shares of the models, and trades."""
@@ -349,7 +351,9 @@ class TicketSharing:
         if trades and not begins and np.array_equal(active, self._traded_by):
             return
         self._traded_by = active
-        shares = worth[:, None] * (self._gpus / self._gpus.sum() if models > 1 else 1.0)
+        shares = worth[:, None]
+        if models > 1:
+            shares = shares * (self._gpus / self._gpus.sum())
         core.set_shares(self._traded(state, core, shares) if trades else shares)
 
     def _traded(self, state: State, core: SharingSteps, shares: Floats) -> Floats:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.model import FULL_SPEED
-from ..policy import Floats, Ints
+from ..policy import Floats, Ints, WrittenStarts
 from .stride import STEPS, StridePool
 
 __all__ = [
@@ -500,7 +500,7 @@ class CompiledSharing:
         self._own = entered(core.own, c, shares)
         self._decide = entered(decide, c, 0, 1.0, True)
         self._speeds = entered(core.user_speeds, c, shares, shares[:, 0].copy())
-        self._ends = core.STOPS, core.LENGTH
+        self._ends = core.STOPS
 
     @property
     def worth(self) -> Floats:
@@ -538,19 +538,12 @@ class CompiledSharing:
         """Let users own these GPUs of each model."""
         self._own(self._c, np.ascontiguousarray(shares))
 
-    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]:
+    def decide(self, now: int, part: float, *, begins: bool) -> tuple[Ints, WrittenStarts]:
         """Return who stops, and who starts on which nodes; `part` of the quantum is left."""
         self._decide(self._c, now, part, begins)
-        stops, length = self._c.count[list(self._ends)].tolist()
-        written: list[int] = self._c.out[:length].tolist()
-        start, rest = list[Start](), iter(written[stops:])
-        for job in rest:
-            nodes = next(rest)
-            if nodes == 1:
-                start.append((job, {next(rest): next(rest)}))
-            else:
-                start.append((job, {next(rest): next(rest) for _ in range(nodes)}))
-        return written[:stops], start
+        stops, length, starts = self._c.count[self._ends :].tolist()
+        written = self._c.out[:length].copy()
+        return written[:stops], WrittenStarts(written[stops:], starts)
 
     def save(self) -> dict[str, Any]:
         """Return what the run has come to, as plain data."""

@@ -53,7 +53,7 @@ SERVER = _record("gpus model node asked jobs arrival free mark", "value last loa
 USER = _record("asked short used head", "quota worth owned tickets price stride")
 MODEL = _record("first last narrow wide fails", "gpus central")
 #: counters; lists of jobs after those of each model, narrow and wide
-MOST, ACTIVE, STAMP, NEW, STOPS, LENGTH = range(6)
+MOST, ACTIVE, STAMP, NEW, STOPS, LENGTH, STARTS = range(7)
 ALL, STOP, START, RUNS = range(4)
 #: of limits
 THRESHOLD, GAIN = range(2)
@@ -79,7 +79,7 @@ class SharingCore(NamedTuple):
     times: Ints  # the same: measurements
     lists: Ints  # of jobs, a row each
     base: Floats  # (models, users): tickets
-    out: Ints  # a decision: who stops; who starts, on how many nodes, which, and GPUs there
+    out: Ints  # a decision: who stops, and `WrittenStarts`
 
 
 def new_core(
@@ -92,7 +92,7 @@ def new_core(
     models, users = len(sizes), quota.size
     flat = [gpus for own in sizes for gpus in own]
     core = SharingCore(
-        count=np.array([limits.most, 0, 0, 0, 0, 0], dtype=INT),
+        count=np.array([limits.most, 0, 0, 0, 0, 0, 0], dtype=INT),
         limits=np.array([limits.threshold, limits.gain], dtype=FLOAT),
         options=StrideOptions(limits.debt_cap, limits.normalised, False),
         jobs=np.zeros(0, JOB), able=np.zeros((0, models), np.bool_), entries=np.zeros(0, ENTRY),
@@ -101,7 +101,7 @@ def new_core(
         models=np.zeros(models, MODEL), demand=np.zeros((models, users), INT),
         shares=np.zeros((users, models)), mean=np.zeros((0, models)),
         times=np.zeros((0, models), INT), lists=np.zeros((2 * models + 4, 0), INT),
-        base=np.zeros((models, users)), out=np.zeros(5 * sum(flat), INT),
+        base=np.zeros((models, users)), out=np.zeros(8 * sum(flat), INT),
     )  # fmt: skip
     core.servers["gpus"], core.servers["node"] = flat, [n for own in nodes for n in own]
     core.servers["model"] = np.repeat(np.arange(models), [len(own) for own in sizes])

@@ -19,6 +19,7 @@ from .sharing_core import (
     NEW,
     RUNS,
     START,
+    STARTS,
     STEPS,
     STOP,
     STOPS,
@@ -528,7 +529,7 @@ def _stays(c, j):
 
 @inner
 def _write(c):
-    """Write who stops, and who starts on which GPUs; where each runs next is where it runs."""
+    """Write who stops, and who starts where, as `WrittenStarts` has it; then it runs there."""
     models = c.models.size
     every, stop, start = 2 * models + ALL, 2 * models + STOP, 2 * models + START
     stops = starts = 0
@@ -554,9 +555,10 @@ def _write(c):
     at = stops
     for i in range(starts):
         j = c.lists[start, i]
-        c.out[at], c.out[at + 1] = j, c.jobs[j].run_length
-        at += 2
+        c.out[at], c.out[at + 1], c.out[at + 2], c.out[at + 3] = j, -1, 0, 0
+        c.out[at + 4] = c.jobs[j].run_length
+        at += 5
         for k in range(c.jobs[j].offset, c.jobs[j].offset + c.jobs[j].run_length):
             c.out[at], c.out[at + 1] = c.servers[c.entries[k].run].node, c.entries[k].run_gpus
             at += 2
-    c.count[STOPS], c.count[LENGTH] = stops, at
+    c.count[STOPS], c.count[STARTS], c.count[LENGTH] = stops, starts, at

@@ -14,9 +14,9 @@ from driven import Case, Mover, Shuffle, cases, mixed_cases, split_cases
 from gangsched.analysis.driving.core import machine as machines
 from gangsched.analysis.driving.core.engine import Compiled
 from gangsched.analysis.driving.core.steps import Steps
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError, drive, new_ledger
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.policy import Decision, Preempts, Start, State
+from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State, WrittenStarts
 
 NAMES = ("order", "suspend", "kill", "passed")
 
@@ -154,3 +154,22 @@ def test_a_refused_decision_has_taken_nothing() -> None:
     _, text = outcome(case, SecondIsWrong(), "compiled")
     assert text.endswith("job 1 is given {1: 5}, more than is free on node 1")
     assert text == outcome(case, SecondIsWrong(), "reference")[1]
+
+
+def test_written_starts_are_those_that_python_writes() -> None:
+    cluster = Cluster.of_sizes([4, 4, 4])
+    instance = Instance(cluster, [Job(id=i, gpus=g, work=9) for i, g in (("a", 2), ("b", 8))])
+    starts = [(1, {0: 4, 2: 4}), (0, {1: 2})]
+    numbers = [1, -1, 0, 0, 2, 0, 4, 2, 4, 0, -1, 0, 0, 1, 1, 2]
+    written = WrittenStarts(np.array(numbers), 2)
+    assert [*written] == starts
+    assert written[1] == starts[1]
+    assert len(written) == 2
+    steps = Steps(instance, new_ledger(instance, Rules(), ()), Rules())
+    for stops in ([], [3, 1]):
+        own = steps.of(Decision(start=written, suspend=np.array(stops, dtype=np.int64)))
+        plain = steps.of(Decision(start=starts, suspend=stops))
+        assert own is not None
+        assert plain is not None
+        assert own[0].tolist() == plain[0].tolist()
+    assert steps.of(Decision(start=written, suspend=np.array([0.5]))) is None

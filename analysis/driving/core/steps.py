@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....instances import Instance
-from ....solvers.policy import PROFILE_GPUS, Decision, Rules, Start
+from ....solvers.policy import PROFILE_GPUS, Decision, Rules, Start, WrittenStarts
 from ..ledger import Ints, Ledger
 
 #: numbers in front: of jobs suspended, killed, passed and started; whether gangs may be on any
@@ -57,6 +57,13 @@ class Steps:
 
     def _stops_and_starts(self, decision: Decision) -> Ints | None:
         named: tuple[Any, ...] = (decision.suspend, decision.kill, decision.passed)
+        written = decision.start
+        if type(written) is WrittenStarts and not self.own_speeds:
+            stops = [_numbers(jobs) for jobs in named]
+            if any(jobs is None for jobs in stops):
+                return None
+            head = np.array([*map(len, named), len(written), *self.flags], dtype=np.int64)
+            return np.concatenate([head, *stops, written.numbers])
         steps: list[Any] = [*map(len, named), len(decision.start), *self.flags]
         for jobs in named:
             steps += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
