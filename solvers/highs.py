@@ -18,7 +18,7 @@ NODES = 200
 OPTIONS: Mapping[str, Any] = {
     "output_flag": False,
     "random_seed": 0,
-    "threads": 1,
+    "parallel": "off",  # not "threads": a process that has run HiGHS with others gets an error
     "mip_max_nodes": NODES,
     "mip_abs_gap": 1e-6,
     "presolve": "off",  # these programs are small, and it takes longer than they do

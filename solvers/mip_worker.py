@@ -212,7 +212,7 @@ def _solve(program: dict[str, Any], tell: Any) -> None:
     import highspy
 
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    options = {"output_flag": False, "presolve": "off", "threads": 1, "random_seed": 0}
+    options = {"output_flag": False, "presolve": "off", "parallel": "off", "random_seed": 0}
     options |= {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-6, "time_limit": program["limit"]}
     for option, value in options.items():
         highs.setOptionValue(option, value)

@@ -506,7 +506,7 @@ def _highs(
     matrix.value_ = np.concatenate(values)
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (
-        ("output_flag", False), ("threads", 1), ("random_seed", 0),
+        ("output_flag", False), ("parallel", "off"), ("random_seed", 0),
         ("primal_feasibility_tolerance", 1e-10), ("dual_feasibility_tolerance", 1e-10),
     ):  # fmt: skip
         highs.setOptionValue(option, value)

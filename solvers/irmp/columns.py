@@ -535,7 +535,7 @@ def _key(column: PricedRun) -> Any:
 def program_of_rows(upper: Floats) -> Any:
     """Return a program of rows <= upper in HiGHS, without columns, to be maximised."""
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
+    for option, value in (("output_flag", False), ("presolve", "off"), ("parallel", "off")):
         highs.setOptionValue(option, value)
     none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
     lower = np.full(upper.size, -np.inf)

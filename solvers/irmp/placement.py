@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 OPTIONS: Mapping[str, Any] = {
     "output_flag": False,
     "random_seed": 0,
-    "threads": 1,
+    "parallel": "off",  # not "threads": a process that has run HiGHS with others gets an error
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-6,
     "mip_feasibility_tolerance": 1e-7,

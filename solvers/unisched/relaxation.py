@@ -258,7 +258,7 @@ class _Program:
     def __init__(self, options: Options, supply: Ints, keys: Ints, end: float) -> None:
         self.options, self.supply, self.keys, self.end = options, supply, keys, end
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in {"output_flag": False, "presolve": "off", "threads": 1}.items():
+        for option, value in {"output_flag": False, "presolve": "off", "parallel": "off"}.items():
             highs.setOptionValue(option, value)
         self.highs = highs
 
