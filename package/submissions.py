@@ -37,7 +37,7 @@ from .registry import PROBLEMS, entry_of
 from .solvers.io import bound_from_dict, result_from_dict, solution_from_dict, solution_to_dict
 from .solvers.result import Bound, versions
 
-__all__ = ["Submission", "Verdict", "accept", "faults", "judge", "problem_of", "read_submission"]
+__all__ = ["Judgement", "Submission", "accept", "faults", "judge", "problem_of", "read_submission"]
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 LONGEST_NAME, LONGEST_TEXT = 60, 200
@@ -249,10 +249,10 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """How one part of a submission compares with what is known.
 
-    >>> print(Verdict("bound", "better", "298 after 290"))
+    >>> print(Judgement("bound", "better", "298 after 290"))
     bound: better (298 after 290)
     """
 
@@ -342,7 +342,7 @@ def _check_text(key: str, value: Any) -> None:
         raise ValueError(f"{key}={value!r:.60} has control characters")
 
 
-def judge(given: Submission, folder: Path | None = None) -> tuple[list[Verdict], Entry]:
+def judge(given: Submission, folder: Path | None = None) -> tuple[list[Judgement], Entry]:
     """Compare a submission with what is known, after everything in it has been checked.
 
     Parameters
@@ -353,7 +353,7 @@ def judge(given: Submission, folder: Path | None = None) -> tuple[list[Verdict],
 
     Returns
     -------
-    verdicts : list of Verdict
+    verdicts : list of Judgement
         "new", "better", "equal", "worse" or "ignored" for each part.
     entry : Entry
         What the library would have after it; the same as before where nothing is better.
@@ -379,7 +379,7 @@ def judge(given: Submission, folder: Path | None = None) -> tuple[list[Verdict],
     if given.solution is not None:
         word = _compared(known.sense, given.objective, known.objective)
         reason = f"{given.objective:.10g}, known is {known.objective:.10g} by {known.solver}"
-        verdicts.append(Verdict("solution", word, reason))
+        verdicts.append(Judgement("solution", word, reason))
         if word == BETTER:
             found = replace(found, best=_best_of(given))
     found = _with_bound(given, found, verdicts)
@@ -391,7 +391,7 @@ def _made(given: Submission, part: Mapping[str, Any]) -> Any:
     return problem_from_dict(part) if part is given.problem else families.make(part)
 
 
-def _judge_new(given: Submission) -> tuple[list[Verdict], Entry]:
+def _judge_new(given: Submission) -> tuple[list[Judgement], Entry]:
     """An instance that the library does not have."""
     if NAME.fullmatch(given.name) is None or len(given.name) > LONGEST_NAME:
         rule = "is not of lower-case letters and digits with hyphens between them"
@@ -428,7 +428,7 @@ def _judge_new(given: Submission) -> tuple[list[Verdict], Entry]:
     found = _renewed(found, given.by)
     gap = gap_of(found.objective, given.bound.value)
     reason = f"well-formed, {found.objective:.10g} and bound {given.bound.value:.10g}"
-    return [Verdict("instance", NEW, f"{reason}, gap {100 * gap:.2f} %, {found.level}")], found
+    return [Judgement("instance", NEW, f"{reason}, gap {100 * gap:.2f} %, {found.level}")], found
 
 
 def _check_generator(call: Mapping[str, Any], problem: Any) -> None:
@@ -461,19 +461,19 @@ def _compared(sense: str, value: float | None, known: float) -> str:
     return BETTER if _beats(sense, value, known) else WORSE
 
 
-def _with_bound(given: Submission, found: Entry, verdicts: list[Verdict]) -> Entry:
+def _with_bound(given: Submission, found: Entry, verdicts: list[Judgement]) -> Entry:
     """The entry with the submitted bound, where it is better; adds the verdict."""
     if given.bound is None:
         return found
     if _only_claimed(given):
         reason = f"{given.bound.value:.10g} is the solver's claim, without a certificate"
-        verdicts.append(Verdict("bound", IGNORED, reason))
+        verdicts.append(Judgement("bound", IGNORED, reason))
         return found
     proof, (low, high) = found.proof, library.SENSES
     against = high if found.sense == low else low  # a bound is better on the other side
     word = BETTER if proof is None else _compared(against, given.bound.value, proof["value"])
     known = "none is proven" if proof is None else f"known is {proof['value']:.10g}"
-    verdicts.append(Verdict("bound", word, f"{given.bound.value:.10g}, {known}"))
+    verdicts.append(Judgement("bound", word, f"{given.bound.value:.10g}, {known}"))
     if word != BETTER:
         return found
     claim = found.claim

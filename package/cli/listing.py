@@ -116,7 +116,6 @@ def list_names(
     screen.say(console, ": ".join(DEDICATED_NOTE))
     console.print()
     screen.say(console, "named instances", "bold")
-    rows = library.index().values()
-    for stem, number in Counter(row["problem"] for row in rows).items():
-        screen.say(console, f"{stem}: {number}")
+    counts = Counter(row["problem"] for row in library.index().values())
+    screen.say(console, ", ".join(f"{count} of {stem}" for stem, count in counts.items()))
     screen.say(console, "gangsched library list shows them, with the best known values", "dim")

@@ -1,8 +1,9 @@
-"""What the library says of its instances, and that `gangsched library verify` sees what is wrong."""
+"""What the library says of its instances, and that `library verify` sees what is wrong."""
 
 from __future__ import annotations
 
 import json
+import runpy
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -295,3 +296,20 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
 def test_unknown_name() -> None:
     with pytest.raises(KeyError, match=f"named instance 'rar-z' is not one of {len(NAMES)}"):
         library.entry("rar-z")
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def test_the_baseline_is_generated() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "update_baseline.py"))["page"]()
+    wrong = made != (ROOT / "docs" / "baseline.md").read_text("utf-8")
+    assert not wrong, "run: python docs/update_baseline.py"
+
+
+def test_the_page_s_classes_and_example_are_those_of_the_code() -> None:
+    text = (ROOT / "docs" / "reference" / "library.md").read_text("utf-8")
+    for level, rule in library.LEVELS.items():
+        assert f"| {level} | {rule} |" in text
+    example = text.partition("```json\n")[2].partition("```")[0]
+    jsonschema.validate(json.loads(example), SCHEMA)
