@@ -66,10 +66,10 @@ def protocol(found: Sequence[Entry]) -> Iterator[str]:
     yield "## Protocol"
     limits = [each(key, " s") for key in ("limit", "exact_limit", "bound_limit")]
     yield (
-        f"Limits: {limits[0]} for each heuristic, {limits[1]} for `exact` (which may take longer to "
-        f"build a model), {limits[2]} for the bound, of effort full. The exact solver runs on small "
-        "instances only. One instance after the other, in one process for each kind; threads are "
-        f"the defaults of solvers. Seed {each('seed')} of all solvers. Time is wall time without "
+        f"Limits: {limits[0]} for each heuristic, {limits[1]} for `exact` (which may take longer "
+        f"to build a model), {limits[2]} for the bound, of effort full. The exact solver runs on "
+        "small instances only. One instance after the other, in a process for each kind; threads "
+        f"are the defaults of solvers. Seed {each('seed')} of all. Time is wall time without "
         f"compilation, on a machine with {each('machine')} that others used too: read it as an "
         "order of magnitude."
     )

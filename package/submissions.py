@@ -554,7 +554,7 @@ def checked(
         on_start(name)
         try:
             found = library.entry(name, folder)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, OSError, TypeError, ValueError) as error:
             yield name, [str(error)]
             continue
         yield name, faults(found, rows.get(name))

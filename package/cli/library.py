@@ -102,9 +102,10 @@ def _facts(found: shelf.Entry) -> list[tuple[str, str]]:
     when = f"version {best['version']}, {best['date']}" if best["date"] else "date unknown"
     how = ", ".join([found.solver, *(f"{key}={v}" for key, v in best["parameters"].items())])
     proof = f"{screen.shown(bound['value'])} ({bound['method']})"
+    thing = "user" if found.formulation == "gandiva-fair" else "job"
     lines = [
         ("what", found.description),
-        ("problem", f"{found.formulation}, to {found.sense}, {counted(found.jobs, 'job')}"),
+        ("problem", f"{found.formulation}, to {found.sense}, {counted(found.jobs, thing)}"),
         ("class", f"{found.level}: {shelf.LEVELS[found.level]}"),
         ("best known", f"{screen.shown(found.objective)} ({how}; {when})"),
         ("bound", proof + (", claimed, without a certificate" if found.claim else ", certified")),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import gangsched as gs
 from gangsched import submissions
@@ -279,12 +282,14 @@ def test_a_library_is_written_to_only_where_it_is_named(
     assert (code, "is no library" in err) == (2, True)
 
 
-def test_two_checked_claims_that_contradict_each_other_are_reported(folder: Path) -> None:
+def test_two_checked_claims_that_contradict_each_other_are_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """No file can bring this about; a wrong rule of the verifier could."""
-    known = library.entry("rar-tiny-0", folder)
-    high = {**known.proof, "value": known.objective + 1}  # type: ignore[dict-item]
-    with pytest.raises(ValueError, match="contradict each other"):
-        submissions._check_sides(known.sense, submissions.replace(known, proof=high))
+    monkeypatch.setattr(submissions, "verify_bound", lambda problem, bound: None)
+    high = written(tmp_path, submission(bound={**ENTRY.bound, "value": 610}))
+    with pytest.raises(ValueError, match="609 and bound 610 contradict each other"):
+        submissions.judge(submissions.read_submission(high))
 
 
 def test_an_entry_too_large_is_not_written(folder: Path) -> None:
@@ -293,3 +298,65 @@ def test_an_entry_too_large_is_not_written(folder: Path) -> None:
     with pytest.raises(ValueError, match="bytes are more than"):
         submissions.accept(large, folder)
     assert library.entry("rar-tiny-0", folder) == known
+
+
+# --- any problem, any file -----------------------------------------------------------------------
+
+SMALLEST = {
+    row["problem"]: name
+    for name, row in sorted(library.index().items(), key=lambda pair: -pair[1]["jobs"])
+}
+
+
+@pytest.mark.parametrize("kind", sorted(SMALLEST))
+def test_solutions_of_every_problem_can_be_submitted(kind: str, tmp_path: Path) -> None:
+    name = SMALLEST[kind]
+    found = library.entry(name)
+    data = submission(
+        name=name, objective=found.objective, solution=found.best["solution"],
+        bound={key: found.proof[key] for key in ("value", "method", "certificate")},  # type: ignore[index]
+    )  # fmt: skip
+    judged, after = submissions.judge(submissions.read_submission(written(tmp_path, data)))
+    assert [one.word for one in judged] == ["equal", "equal"]
+    assert after == found
+    for part in ("solution", "bound"):
+        wrong = written(tmp_path, data | {part: {**data[part], "kind": "other"}})
+        with pytest.raises(ValueError, match=r"kind|unknown field"):
+            submissions.read_submission(wrong)
+
+
+ODD = [None, True, -1, 0, 3, 10**30, 0.5, -1e300, "", "x", "1/0", [], [0], {}, {"kind": "area"}]
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where something stands in nested data; of lists the first places."""
+    inner = data.items() if isinstance(data, dict) else enumerate(data[:2])
+    nested = [(key, value) for key, value in inner if isinstance(value, (dict, list))]
+    own = [(*path, key) for key in (data if isinstance(data, dict) else range(len(data[:2])))]
+    return own + [one for key, value in nested for one in places(value, (*path, key))]
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whatever_stands_in_a_file_it_is_judged_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Nothing else than a ValueError, and nothing better than what is known."""
+    kind = data.draw(st.sampled_from(sorted(SMALLEST)))
+    found = library.entry(SMALLEST[kind])
+    file = submission(
+        name=found.name, objective=found.objective, problem=found.problem,
+        solution=found.best["solution"], bound=dict(found.proof or {}), generator=found.generator,
+    )  # fmt: skip
+    file["bound"] = {key: file["bound"][key] for key in ("value", "method", "certificate")}
+    file = json.loads(json.dumps(file))
+    *path, last = data.draw(st.sampled_from(places(file)))
+    inner = file
+    for key in path:
+        inner = inner[key]
+    inner[last] = data.draw(st.sampled_from(ODD))
+    judged: list[submissions.Judgement] = []
+    with suppress(ValueError):
+        given = submissions.read_submission(written(tmp_path_factory.mktemp("odd"), file))
+        judged, _ = submissions.judge(given)
+    assert {one.word for one in judged} <= {"equal", "worse"}
