@@ -19,7 +19,7 @@ from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import library
 from gangsched.solvers.io import bound_to_dict, result_to_dict, solution_to_dict
 
-NAME = "rar-small-3"  # 16 jobs; 609 is known, 589 is proven
+NAME = "rar-small-1"  # 10 jobs; 551 is known and proven, so that nobody will improve it
 ENTRY = library.entry(NAME)
 PROBLEM = submissions.problem_of(ENTRY)
 Data = dict[str, Any]
@@ -84,7 +84,7 @@ def stranger(**parts: Any) -> Data:
 
 
 ALLOCATION = solution_to_dict(gs.Allocation(("a",), ("k80",), [[1.0]]))
-CALL = {"family": "rings-of-sizes", "arguments": {"jobs": 16, "sizes": [4, 4, 8]}, "seed": 1}
+CALL = {"family": "rings-of-sizes", "arguments": {"jobs": 10, "sizes": [4, 8]}, "seed": 3}
 #: files that are wrong, and what is said of each
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no JSON": (lambda: "{", "not JSON"),
@@ -108,12 +108,12 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a solution without its value": (
         lambda: without(submission(), "objective"), "solution and objective go together",
     ),
-    "a value in words": (lambda: submission(objective="609"), "objective='609' is not a number"),
+    "a value in words": (lambda: submission(objective="551"), "objective='551' is not a number"),
     "a solution of another kind": (
         lambda: submission(solution=ALLOCATION), "of rar-ddls is a schedule, not Allocation",
     ),
-    "an unknown job": (lambda: changed("job", 0, 99), "job number 99 of 16"),
-    "an unknown node": (lambda: changed("node", 0, 7), "node number 7 of 3"),
+    "an unknown job": (lambda: changed("job", 0, 99), "job number 99 of 10"),
+    "an unknown node": (lambda: changed("node", 0, 7), "node number 7 of 2"),
     "a column of another length": (
         lambda: submission(solution={**ENTRY.best["solution"], "start": [0]}), "solution: ",
     ),
@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a job that ends too early": (shortened_run, "solution: "),
     "more gangs than GPUs": (at_once, "capacity"),
     "a wrong value": (
-        lambda: submission(objective=600), "objective=600, but the solution is worth 609",
+        lambda: submission(objective=540), "objective=540, but the solution is worth 551",
     ),
     "a bound without a certificate": (
         lambda: submission(bound={**ENTRY.bound, "certificate": None}), "no certificate",
@@ -129,13 +129,13 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an unknown certificate": (lambda: certificate(kind="trust me"), "kind='trust me' is not a"),
     "a certificate without a field": (
         lambda: submission(bound={**ENTRY.bound, "certificate": {"kind": "configuration lp"}}),
-        "bound 589 (configuration lp): ",
+        "bound 551 (configuration lp): ",
     ),
     "a bound above what is proven": (
-        lambda: submission(bound={**ENTRY.bound, "value": 595}), "the certificate proves 589",
+        lambda: submission(bound={**ENTRY.bound, "value": 560}), "the certificate proves 551",
     ),
     "a certificate of another instance": (
-        lambda: submission(bound={**library.entry("rar-b-2").bound}), "bound 378",
+        lambda: submission(bound={**library.entry("rar-a-0").bound}), "bound 298",
     ),
     "another problem of this name": (other_problem, f"it is not that of '{NAME}'"),
     "another generator of this name": (
@@ -207,8 +207,8 @@ def folder(tmp_path: Path) -> Path:
 def test_the_same_again_is_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = submitted(capsys, written(tmp_path, submission()))
     assert (code, err) == (1, "")
-    assert "solution: equal (609, known is 609 by laminar)" in out
-    assert "bound: equal (589, known is 589)" in out
+    assert "solution: equal (551, known is 551 by laminar)" in out
+    assert "bound: equal (551, known is 551)" in out
 
 
 def test_what_is_worse_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,8 +219,8 @@ def test_what_is_worse_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixtur
     )  # fmt: skip
     code, out, _ = submitted(capsys, written(tmp_path, worse))
     assert code == 1
-    assert f"solution: worse ({found.objective}, known is 609 by laminar)" in out
-    assert "bound: worse (1, known is 589)" in out
+    assert f"solution: worse ({found.objective}, known is 551 by laminar)" in out
+    assert "bound: worse (1, known is 551)" in out
 
 
 def test_what_is_better_is_accepted(
@@ -230,14 +230,14 @@ def test_what_is_better_is_accepted(
     untouched = library.path_of(NAME, folder).read_bytes()
     code, out, _ = submitted(capsys, path, "--library", folder)
     assert code == 0
-    assert f"solution: better (609, known is {before.objective} by first-fit)" in out
-    assert "bound: better (589, known is 1)" in out
+    assert f"solution: better (551, known is {before.objective} by first-fit)" in out
+    assert "bound: better (551, known is 1)" in out
     assert library.path_of(NAME, folder).read_bytes() == untouched  # only with --write
     code, out, _ = submitted(capsys, path, "--library", folder, "--write", "--by", "me")
     assert code == 0
     assert f"written: {library.path_of(NAME, folder)}" in out
     after = library.entry(NAME, folder)
-    assert (after.objective, after.bound["value"], after.level) == (609, 589, "open")
+    assert (after.objective, after.bound["value"], after.level) == (551, 551, ENTRY.level)
     assert after.history[:-1] == before.history
     assert after.history[-1]["by"] == "me"
     assert library.index(folder)[NAME] == library.index_row(after)
@@ -251,7 +251,7 @@ def test_a_new_instance_is_taken_in(
     args = written(tmp_path, stranger(generator=CALL)), "--library", folder, "--write"
     code, out, _ = submitted(capsys, *args)
     assert code == 0
-    assert "instance: new (well-formed, 609 and bound 589, gap 3.28 %, open)" in out
+    assert "instance: new (well-formed, 551 and bound 551, gap 0.00 %, medium)" in out
     found = library.entry("my-rings", folder)
     assert submissions.faults(found, library.index(folder)["my-rings"]) == []
     assert library.names(folder) == ["my-rings", NAME, "rar-tiny-0"]
@@ -265,12 +265,12 @@ def test_the_file_of_a_solve_is_accepted(
     path = written(tmp_path, result_to_dict(found))
     assert "give --name" in submitted(capsys, path, "--library", folder)[2]
     code, out, _ = submitted(capsys, path, "--library", folder, "--name", NAME)
-    assert (code, "solution: better (609" in out) == (0, True)
-    claim = bound_to_dict(gs.Bound(600, "branch and bound"))
+    assert (code, "solution: better (551" in out) == (0, True)
+    claim = bound_to_dict(gs.Bound(500, "branch and bound"))
     path = written(tmp_path, {**result_to_dict(found), "bound": claim})
     code, out, _ = submitted(capsys, path, "--name", NAME)
     assert code == 1
-    assert "bound: ignored (600 is the solver's claim, without a certificate)" in out
+    assert "bound: ignored (500 is the solver's claim, without a certificate)" in out
 
 
 def test_a_library_is_written_to_only_where_it_is_named(
@@ -287,8 +287,8 @@ def test_two_checked_claims_that_contradict_each_other_are_reported(
 ) -> None:
     """No file can bring this about; a wrong rule of the verifier could."""
     monkeypatch.setattr(submissions, "verify_bound", lambda problem, bound: None)
-    high = written(tmp_path, submission(bound={**ENTRY.bound, "value": 610}))
-    with pytest.raises(ValueError, match="609 and bound 610 contradict each other"):
+    high = written(tmp_path, submission(bound={**ENTRY.bound, "value": 552}))
+    with pytest.raises(ValueError, match="551 and bound 552 contradict each other"):
         submissions.judge(submissions.read_submission(high))
 
 
