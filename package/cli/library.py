@@ -70,7 +70,8 @@ def list_entries(
     counts = [sum(row["class"] == name for row in rows.values()) for name in shelf.LEVELS]
     said = ", ".join(f"{count} {name}" for name, count in zip(shelf.LEVELS, counts, strict=True))
     screen.say(console, f"{counted(len(rows), 'instance')}: {said}", "dim")
-    screen.say(console, screen.written(json))
+    if json not in (None, screen.STDOUT):
+        screen.say(console, screen.written(json))
 
 
 def show(
@@ -93,7 +94,8 @@ def show(
         screen.say(console, f"- {line['date']}: {who}, by {line['by']}", "dim")
     if found.runs["rows"]:
         _show_runs(console, found)
-    screen.say(console, screen.written(json))
+    if json not in (None, screen.STDOUT):
+        screen.say(console, screen.written(json))
 
 
 def _facts(found: shelf.Entry) -> list[tuple[str, str]]:

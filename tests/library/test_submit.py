@@ -223,6 +223,47 @@ def test_what_is_worse_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "bound: worse (1, known is 551)" in out
 
 
+def test_more_is_better_where_it_is_maximised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "deadlines-helios-mix1-100-days7"
+    known, problem = library.entry(name), gs.problem(name)
+    found = gs.solve(problem, "reward-list")
+    assert found.objective < known.objective
+    proof = {key: known.proof[key] for key in ("method", "certificate")}  # type: ignore[index]
+    bound = {**proof, "value": known.bound["value"] + 100}  # the certificate proves more
+    data = {"name": name, "objective": found.objective, "bound": bound}
+    path = written(tmp_path, submission(**data, solution=solution_to_dict(found.solution)))
+    code, out, _ = submitted(capsys, path)
+    assert code == 1
+    assert f"solution: worse ({found.objective:.10g}, known is {known.objective:.10g}" in out
+    assert "bound: worse (" in out
+    made = tmp_path / "library"
+    made.mkdir()
+    best = submissions._best_of(submissions.read_submission(path))
+    submissions.accept(submissions.replace(known, best=best, history=[]), made)
+    better = submission(name=name, objective=known.objective, solution=known.best["solution"])
+    path = written(tmp_path, without(better, "bound"))
+    code, out, _ = submitted(capsys, path, "--library", made)
+    assert (code, "solution: better (" in out) == (0, True)
+
+
+def test_a_certificate_takes_the_place_of_a_claim(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = library.entry("rar-contention-1")
+    assert (known.claim or {})["value"] == 8 > (known.proof or {})["value"]
+    monkeypatch.setattr(submissions, "verify_bound", lambda problem, bound: None)
+    for value, claimed in ((8, False), (7, True)):
+        bound = {"value": value, "method": "mine", "certificate": {"kind": "mine"}}
+        data = without(submission(name=known.name, bound=bound), "solution", "objective")
+        judged, after = submissions.judge(submissions.read_submission(written(tmp_path, data)))
+        assert [one.word for one in judged] == ["better"]
+        assert (after.proof or {})["value"] == value
+        assert (after.claim is not None) == claimed
+        assert after.bound["value"] == 8
+
+
 def test_what_is_better_is_accepted(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
