@@ -75,10 +75,10 @@ def problem(
                 raise ValueError(f"problem: {option}={value!r} goes with a setting")
         if instance is not None:
             return registry.entry(name).make(instance)
-        from .formulations.io import problem_from_dict
         from .instances import library
+        from .submissions import problem_of
 
-        return problem_from_dict(library.entry(name).problem)
+        return problem_of(library.entry(name))
     if instance is not None:
         raise ValueError("problem: give either an instance or a setting")
     settings = registry.entry(name).settings

@@ -146,9 +146,9 @@ def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any
         "sense": result.sense.value,
         "status": result.status.value,
         "stop": result.stop.value,
-        "solution": _solution_to_dict(result.solution),
+        "solution": solution_to_dict(result.solution),
         "objective": result.objective,
-        "bound": _bound_to_dict(result.bound),
+        "bound": bound_to_dict(result.bound),
         "iterations": result.iterations,
         "info": _plain("info", result.info),
     }
@@ -204,7 +204,8 @@ def result_from_dict(data: Any) -> Result[Any]:
         raise ValueError(str(error)) from None
 
 
-def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
+def solution_to_dict(solution: Any) -> dict[str, Any] | None:
+    """Return a solution of any problem as plain JSON data, None as it is."""
     if solution is None:
         return None
     if type(solution) is tuple:  # of LTGF: of numbers, or of packings
@@ -217,7 +218,8 @@ def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
     raise TypeError(f"result: solution={solution!r} is not one of {kinds}")
 
 
-def _solution_from_dict(data: Any) -> Any:
+def solution_from_dict(data: Any) -> Any:
+    """Return the solution that :func:`solution_to_dict` wrote; its object says of which kind."""
     if data is None:
         return None
     if not isinstance(data, dict) or data.get("kind") not in tuple(SOLUTIONS):
@@ -229,14 +231,16 @@ def _solution_from_dict(data: Any) -> Any:
         raise ValueError(f"solution: {error}") from None
 
 
-def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+    """Return a bound as plain JSON data, None as it is."""
     if bound is None:
         return None
     certificate = _plain("bound.certificate", bound.certificate)
     return {"value": bound.value, "method": bound.method, "certificate": certificate}
 
 
-def _bound_from_dict(data: Any) -> Bound | None:
+def bound_from_dict(data: Any) -> Bound | None:
+    """Return the bound that :func:`bound_to_dict` wrote."""
     if data is None:
         return None
     check_fields("bound", data, required={"value", "method", "certificate"})
@@ -283,8 +287,8 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "sense": _member("sense", Sense),
     "status": _member("status", Status),
     "stop": _member("stop", Stop),
-    "solution": _solution_from_dict,
-    "bound": _bound_from_dict,
+    "solution": solution_from_dict,
+    "bound": bound_from_dict,
     "facts": facts_from_dict,
 }
 

@@ -14,10 +14,9 @@ Checkpoints are left out: they are pickled objects, not data.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -420,11 +419,6 @@ def driven(files: Files) -> Iterator[Case]:
         }
 
 
-def digest(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
 def main(folder: Path) -> None:
     """Write everything."""
     files = Files(folder)
@@ -453,7 +447,7 @@ def main(folder: Path) -> None:
     files.write("cases.json", cases)
     entries = {name: gs.library.entry(name) for name in gs.library.names()}
     known = {
-        name: {"problem": digest(e.problem), "objective": e.objective, "bound": e.bound["value"]}
+        name: {"problem": e.sha256, "objective": e.objective, "bound": e.bound["value"]}
         for name, e in entries.items()
     }
     files.write("library.json", known)

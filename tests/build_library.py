@@ -1,120 +1,256 @@
-"""Make the files of the named instances: ``python tests/build_library.py [NAME ...]``.
+"""Make the files of the named instances: ``python tests/build_library.py [--again] [NAME ...]``.
 
-Every file comes from a seeded generator and from solvers of the project; running this again gives
-the same bytes. A test checks what the files claim without this script.
+Every problem comes from a seeded generator, solutions and bounds from public calls of the project.
+Instances that have a file of today's edition are passed over, so that a build which was stopped
+goes on; with ``--again`` all are run again, and a file is written only where a value or a bound is
+better: otherwise its bytes, dates and history stay. A test checks what the files claim without
+this script.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+import argparse
+import datetime
+import inspect
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from gangsched.analysis.proofs.bound import bound as bound_of
+import gangsched as gs
+from gangsched import families, submissions
+from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.formulations.io import problem_to_dict
-from gangsched.formulations.rar_ddls.problem import RarDdls
-from gangsched.instances import Cluster, Instance, ReadReport, RingJob, Trace, generate
-from gangsched.instances.convert import to_rar_instance
-from gangsched.instances.io import header, schedule_to_dict, write_json
-from gangsched.registry import PROBLEMS
+from gangsched.instances import library
+from gangsched.instances.io import json_text
+from gangsched.instances.library import Entry
+from gangsched.registry import find
 from gangsched.solvers import Bound, Result
+from gangsched.solvers.io import solution_to_dict
+from gangsched.solvers.result import versions
+from library_instances import Row, rows
 
 DATA = Path(__file__).resolve().parents[1] / "instances" / "data"
-
-
-def paper(setting: str, seed: int) -> tuple[RarDdls, str]:
-    return (
-        PROBLEMS["rar-ddls"].settings[setting](jobs=None, nodes=None, seed=seed),
-        f"Yu et al. 2022, Section 7, {setting}, seed {seed}: 160 jobs on 20 servers, T=1200",
-    )
-
-
-def philly(sizes: list[int], jobs: int, seed: int) -> tuple[RarDdls, str]:
-    cluster = Cluster.of_sizes(sizes)
-    made = generate.philly_workload(cluster, jobs=4 * jobs, seed=seed)
-    trace = Trace(name="philly-like", jobs=made.jobs, report=ReadReport(read=len(made.jobs)))
-    instance = to_rar_instance(trace, cluster, jobs=jobs, seed=seed).instance
-    what = f"{jobs} jobs with the sizes and run-time ranks of a Philly-like workload, seed {seed}"
-    return RarDdls(instance), f"{what}, on {len(sizes)} nodes with {cluster.gpus} GPUs"
-
-
-def small(jobs: int, sizes: list[int], seed: int) -> tuple[RarDdls, str]:
-    cluster = Cluster.of_sizes(sizes)
-    instance = generate.rar_workload(cluster, jobs=jobs, seed=seed, variant="B")
-    return RarDdls(instance), f"{jobs} jobs of the paper's workload B, seed {seed}, on {sizes} GPUs"
-
-
-def contention(gangs: list[int], iterations: list[int], sizes: list[int]) -> tuple[RarDdls, str]:
-    """Jobs that cut each other's speed on a shared link to a quarter (P2 in docs/theorems.md)."""
-    jobs = [
-        RingJob(id=f"j{i}", gpus=g, iterations=f, gradient=0.15, base_time=0.01)
-        for i, (g, f) in enumerate(zip(gangs, iterations, strict=True))
-    ]
-    problem = RarDdls(Instance(Cluster.of_sizes(sizes), jobs), xi1=1.0, xi2=0.005, alpha=0.5)
-    return problem, f"{len(jobs)} gangs on {sizes} GPUs where waiting beats running side by side"
-
-
-ENTRIES: dict[str, Callable[[], tuple[RarDdls, str]]] = {
-    **{f"rar-a-{seed}": lambda s=seed: paper("paper-a", s) for seed in range(3)},
-    **{f"rar-b-{seed}": lambda s=seed: paper("paper-b", s) for seed in range(3)},
-    **{f"rar-heavy-{seed}": lambda s=seed: paper("heavy", s) for seed in range(2)},
-    "rar-philly-0": lambda: philly([8] * 8, 160, 0),
-    "rar-philly-1": lambda: philly([4] * 6 + [8] * 5, 120, 1),
-    "rar-small-0": lambda: small(10, [4, 8], 1),
-    "rar-small-1": lambda: small(10, [4, 8], 3),
-    "rar-small-2": lambda: small(10, [4, 8], 7),
-    "rar-small-3": lambda: small(16, [4, 4, 8], 1),
-    "rar-small-4": lambda: small(24, [8, 8], 2),
-    "rar-contention-0": lambda: contention([3, 3], [8, 8], [2, 2, 2]),
-    "rar-contention-1": lambda: contention([3, 3, 4, 4], [16, 12, 12, 20], [3, 3, 2]),
-    "rar-contention-2": lambda: contention([4, 4, 3, 3], [12, 20, 4, 12], [3, 3, 2]),
+#: seconds: of each solver, of the exact one, of the bound
+LIMIT, EXACT_LIMIT, BOUND_LIMIT = 8.0, 8.0, 5.0
+#: characters of JSON up to which a problem, or a solution, stands in the file
+MOST_TEXT = 60_000
+COMPLETION = ("shortest-remaining", "smallest-area", "arrival", "area-order")
+RINGS = ("first-fit", "list-scheduling", "sjf-bco", "backfill-longest", "backfill-area", "laminar")
+#: solvers that are run, and up to how many jobs the exact one
+SOLVERS: Mapping[str, tuple[tuple[str, ...], int]] = {
+    "rar-ddls": (RINGS, 24),
+    "unisched": (("density-greedy", "opportunity-price", "lp-selector"), 80),
+    "irmp": (("online-density", "posted-prices", "lp-list", "astraea", "search"), 20),
+    "gandiva-fair": (("fair-share", "trading", "efficient", "max-min", "nash"), 0),
+    "ltgf": (("least-fair-first",), 12),
+    "ltgf-round": (("one-round",), 160),
+    "ltgf-fluid": ((), 100),
+    "completion-time": (COMPLETION, 12),
+    "sharing-incentive": (("user-order",), 10),
+    "deadline-rewards": (("reward-list", "reward-search"), 12),
 }
+#: of large problems only those that need seconds for them
+LARGE, QUICKLY = 1_500, {"area-order", "backfill-longest", "density-greedy"}
 
 
-def candidates(problem: RarDdls) -> Iterator[Result[Any]]:
-    for name, solve in PROBLEMS["rar-ddls"].solvers.items():
-        if name != "exact":
-            yield solve(problem, seed=0)
-    if len(problem.jobs) <= 4:
-        from gangsched.analysis.exact import solve_exact  # Pyomo takes a second to import
+def runs(problem: Any) -> Iterator[tuple[str, Result[Any]]]:
+    """Yield the name and the result of each solver that gives a solution of the problem."""
+    names, most = SOLVERS[str(find(problem))]
+    jobs = submissions.size_of(problem)
+    for name in names if jobs <= LARGE else [name for name in names if name in QUICKLY]:
+        found = gs.solve(problem, name, seed=0, time_limit=LIMIT)
+        if not isinstance(found, Result) or found.solution is None:
+            continue
+        if not problem.violations(found.solution):  # others solve a relaxation
+            yield name, found
+    if jobs <= most:
+        found = gs.solve(problem, "exact", time_limit=EXACT_LIMIT)
+        assert isinstance(found, Result)
+        yield "exact", found
 
-        yield solve_exact(problem)
+
+def proven(problem: Any, bound: Bound) -> bool:
+    try:
+        gs.verify_bound(problem, bound)
+    except (NoCertificate, InvalidCertificate):
+        return False
+    return True
 
 
-def build(name: str) -> dict[str, Any]:
-    """Return the entry as JSON."""
-    problem, description = ENTRIES[name]()
-    results = [result for result in candidates(problem) if result.solution is not None]
-    best = min(results, key=lambda result: result.objective)
-    bound: Bound = bound_of(problem, effort="full")
-    own = max((r.bound for r in results if r.bound), key=lambda b: b.value)
-    if own.value > bound.value:
-        bound = own
+def stamp() -> dict[str, str]:
+    return {"version": versions()["gangsched"], "date": datetime.date.today().isoformat()}
+
+
+def row_of(name: str, result: Result[Any]) -> dict[str, Any]:
     return {
-        **header("library entry"),
-        "description": description,
-        "problem": problem_to_dict(problem),
-        "objective": best.objective,
-        "solver": best.solver,
-        "schedule": schedule_to_dict(best.solution),
-        "bound": {
-            "value": bound.value,
-            "method": bound.method,
-            "certificate": None if bound.certificate is None else dict(bound.certificate),
-        },
+        "solver": name,
+        "objective": result.objective,
+        "bound": None if result.bound is None else result.bound.value,
+        "seconds": round(result.runtime, 3),
+        "stop": result.stop.value,
     }
 
 
-def main(names: list[str]) -> None:
-    for name in names or ENTRIES:
-        data = build(name)
-        write_json(DATA / f"{name}.json", data)
-        value = data["bound"]["value"]
-        print(
-            f"{name}: {data['objective']} ({data['solver']}), {value} ({data['bound']['method']})"
-        )
+def best_of(name: str, result: Result[Any]) -> dict[str, Any]:
+    """The best known solution; by the call that gives it where it is too long for a file."""
+    short, call = None, None
+    if not hasattr(result.solution, "job") or len(result.solution.job) < 10_000:
+        short = solution_to_dict(result.solution)
+    if short is None or len(json_text(short)) > MOST_TEXT:
+        short, call = None, {"solver": name, "seed": 0}
+    return {
+        "objective": result.objective,
+        "solver": name,
+        "parameters": {"seed": 0, "time_limit": EXACT_LIMIT if name == "exact" else LIMIT},
+        **stamp(),
+        "solution": short,
+        "call": call,
+        "sha256": submissions.solution_hash(result.solution),
+    }
+
+
+def bound_of(bound: Bound) -> dict[str, Any]:
+    certificate = None if bound.certificate is None else dict(bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate, **stamp()}
+
+
+def measured(results: Mapping[str, Result[Any]]) -> dict[str, Any]:
+    about = {"python": platform.python_version(), "machine": f"{os.cpu_count()} cores"}
+    limits = {"limit": LIMIT, "exact_limit": EXACT_LIMIT, "bound_limit": BOUND_LIMIT}
+    rows = [row_of(name, result) for name, result in results.items()]
+    return {**stamp(), **about, **limits, "seed": 0, "rows": rows}
+
+
+def describe(family: str, arguments: Mapping[str, Any], seed: int) -> str:
+    text = (inspect.getdoc(families.FAMILIES[family]) or "").partition("\n")[0].rstrip(".")
+    said = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    return f"{text}; {said}, seed {seed}"
+
+
+def build(row: Row) -> Entry:
+    """Return the entry that a row gives, without what was known before."""
+    name, family, arguments, seed = row
+    call = {"family": family, "arguments": arguments, "seed": seed}
+    problem = families.make(call)
+    low = problem.sense.value == library.SENSES[0]
+    results = dict(runs(problem))
+    found = {key: result for key, result in results.items() if result.solution is not None}
+    pick = min if low else max
+    winner = pick(found, key=lambda key: found[key].objective)
+    bounds = [gs.bound(problem, "full", time_limit=BOUND_LIMIT)]
+    bounds += [result.bound for result in results.values() if result.bound is not None]
+    certified = [bound for bound in bounds if proven(problem, bound)]
+    claims = [bound for bound in bounds if bound.certificate is None]
+    last = max if low else min
+    proof = last(certified, key=lambda bound: bound.value)
+    claim = last(claims, key=lambda bound: bound.value) if claims else None
+    if claim is not None and (
+        library.meets(claim.value, proof.value) or (claim.value < proof.value) == low
+    ):
+        claim = None
+    text = problem_to_dict(problem)
+    made = Entry(
+        name=name,
+        description=describe(family, arguments, seed),
+        formulation=str(find(problem)),
+        sense=problem.sense.value,
+        level="open",
+        jobs=submissions.size_of(problem),
+        problem=text if len(json_text(text)) <= MOST_TEXT else None,
+        generator=call,
+        sha256=submissions.problem_hash(problem),
+        best=best_of(winner, found[winner]),
+        proof=bound_of(proof),
+        claim=None if claim is None else bound_of(claim),
+        runs=measured(results),
+        history=[],
+    )
+    return merged(made, known(name))
+
+
+def known(name: str) -> Entry | None:
+    path = library.path_of(name, DATA)
+    return None if not path.exists() else library.entry_from_dict(name, library.read_json(path))
+
+
+def merged(made: Entry, before: Entry | None) -> Entry:
+    """The new entry with what was better before; the old one where nothing is better now."""
+    gains: list[bool] = []
+    if before is not None:
+        sides = library.SENSES if made.sense == library.SENSES[0] else library.SENSES[::-1]
+        gains.append(submissions._beats(sides[0], made.objective, before.objective))
+        if not gains[0]:
+            digest = submissions.solution_hash(
+                submissions.solution_of(before, submissions.problem_of(before))
+            )
+            best = {**made.best, **before.best, "sha256": digest}
+            made = replace(made, best={**best, "version": best["version"] or "0.2.0"})
+            made = replace(made, best={**made.best, "date": before.best["date"] or FIRST})
+        value = None if before.proof is None else before.proof["value"]
+        gains.append(value is None or submissions._beats(sides[1], made.proof["value"], value))
+        if not gains[1]:
+            old = {**before.proof, "version": before.proof["version"] or "0.2.0"}
+            made = replace(made, proof={**old, "date": old["date"] or FIRST})
+        if before.history and not any(gains) and before.sha256 == made.sha256:
+            return before
+        claim = before.claim if made.claim is None else None
+        if claim is not None and submissions._beats(sides[1], claim["value"], made.proof["value"]):
+            made = replace(made, claim={**claim, **stamp()})
+    level = library.level_of(made.objective, made.bound["value"], made.runs["rows"])
+    history = [] if before is None else list(before.history)
+    line = {"objective": made.objective, "bound": made.bound["value"], "by": made.solver}
+    first = before is not None and not history and not any(gains)
+    history.append({"date": FIRST if first else stamp()["date"], **line})
+    return replace(made, level=level, history=history)
+
+
+#: when the instances of the first edition were made
+FIRST = "2026-11-21"
+
+
+def write_all() -> None:
+    """Write the index of all files that there are."""
+    found = (known(path.stem) for path in sorted(DATA.glob("*.json")) if path.name != library.INDEX)
+    rows = {entry.name: library.index_row(entry) for entry in found if entry is not None}
+    submissions.write_index(rows, DATA)
+
+
+def build_rows(chosen: list[Row], again: bool) -> None:
+    for row in chosen:
+        before = known(row[0])
+        if before is not None and before.history and not again:
+            continue
+        start = time.perf_counter()
+        made = build(row)
+        if made != before:
+            submissions.accept(made, DATA)
+        bound, took = made.bound, time.perf_counter() - start
+        said = f"{made.objective} ({made.solver}), {bound['value']} ({bound['method']})"
+        print(f"{made.name}: {said}, {made.level}, {took:.1f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--again", action="store_true")
+    options = parser.parse_args()
+    chosen = [row for row in rows() if not options.names or row[0] in options.names]
+    failed = False
+    for _, group in groupby(chosen, key=lambda row: row[1]):
+        # HiGHS keeps the number of threads of its first run in a process, and refuses another one
+        worker = get_context("fork").Process(target=build_rows, args=([*group], options.again))
+        worker.start()
+        worker.join()
+        failed |= bool(worker.exitcode)
+    write_all()
+    raise SystemExit(failed)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -24,6 +24,8 @@ MODULES = {
     "gangsched.traces": "instances/traces/__init__.py",
     "gangsched.convert": "instances/convert.py",
     "gangsched.library": "instances/library.py",
+    "gangsched.families": "package/families.py",
+    "gangsched.submissions": "package/submissions.py",
     "gangsched.instances": "instances/__init__.py",
     "gangsched.formulations": "formulations/__init__.py",
     "gangsched.formulations.rar_ddls": "formulations/rar_ddls/__init__.py",

@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("compare:demo", "Compare solvers on a named instance: the first thing to try."),
     "reproduce": ("papers:reproduce", "Reproduce a paper's figure as data and picture."),
     "theorems": ("papers:theorems", "Run the papers' claims: verdict and evidence."),
+    "library": ("library:library", "Best known values with proofs: list, show, verify, submit."),
     "list": ("listing:list_names", "List problems, solvers, readers, policies, named instances."),
     "warm-up": ("warm_up:warm_up", "Compile everything once, so that no later command waits."),
 }  # fmt: skip
@@ -59,7 +60,14 @@ class _Loaded(dict[str, Any]):
             alone = typer.Typer(
                 add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
             )
-            alone.command(name)(getattr(import_module(f".{module}", __package__), function))
+            loaded = import_module(f".{module}", __package__)
+            parts = getattr(loaded, "SUBCOMMANDS", None)
+            if parts is None:
+                alone.command(name)(getattr(loaded, function))
+            else:
+                alone.callback(invoke_without_command=True)(getattr(loaded, function))
+                for part, run in parts.items():
+                    alone.command(part)(run)
             self[name] = typer.main.get_command(alone)
         return super().get(name, default)
 

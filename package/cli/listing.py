@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from ..registry import (
     policy,
     solver,
 )
-from .source import SCENARIOS, best_known
+from .source import SCENARIOS, best_of
 
 
 def _first_line(thing: Any) -> str:
@@ -59,8 +60,8 @@ def _readers() -> Iterator[tuple[str, str]]:
 def _instances() -> Iterator[tuple[str, str]]:
     from ..instances import library
 
-    for found in map(library.entry, library.names()):
-        yield found.name, f"{found.description}; {best_known(found)}"
+    for name, row in library.index().items():
+        yield name, f"{row['description']}; {best_of(row)}"
 
 
 KINDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
@@ -114,9 +115,7 @@ def list_names(
         screen.say(console, f"NAME:{name}: {row.note}")
     screen.say(console, ": ".join(DEDICATED_NOTE))
     console.print()
-    table = screen.new_table("instance", "best", "known", "what", right=("best",))
-    for found in map(library.entry, library.names()):
-        table.add_row(
-            found.name, screen.shown(found.objective), best_known(found), found.description
-        )
-    screen.show_table(console, table)
+    screen.say(console, "named instances", "bold")
+    counts = Counter(row["problem"] for row in library.index().values())
+    screen.say(console, ", ".join(f"{count} of {stem}" for stem, count in counts.items()))
+    screen.say(console, "gangsched library list shows them, with the best known values", "dim")

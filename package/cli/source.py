@@ -115,32 +115,44 @@ def _from_file(path: str, stem: str | None) -> Source:
 
 def from_library(name: str, stem: str | None) -> Source:
     """Return a named instance, with the best that is known of it."""
-    from ..formulations.io import problem_from_dict
     from ..instances import library
     from ..solvers import Bound
+    from ..submissions import problem_of
 
     if name not in library.names():
         raise ValueError(
-            f"{name!r} is neither a file nor a named instance; `gangsched list` shows the names"
+            f"{name!r} is neither a file nor a named instance; `gangsched library list` shows the "
+            "names"
         )
     entry = library.entry(name)
-    known = _same_problem(name, str(entry.problem["problem"]), stem)
-    problem = problem_from_dict(entry.problem)
-    bound = Bound(**entry.bound)
-    best = f"best known: {entry.objective} ({entry.solver}), {best_known(entry)}"
+    known = _same_problem(name, entry.formulation, stem)
+    problem = problem_of(entry)
+    best = f"best known: {shown(entry.objective)} ({entry.solver}), {best_known(entry)}"
+    parts = "value", "method", "certificate"
+    bound = None if entry.proof is None else Bound(*(entry.proof[part] for part in parts))
     return Source(
         name=name,
         subject=problem,
         stem=known,
         notes=(entry.description, best),
-        bound=None if bound.certificate is None else bound,
+        bound=bound,
     )
 
 
 def best_known(entry: Any) -> str:
     """The library's bound in words; "claimed" where it has no certificate."""
-    text = "optimal" if entry.optimal else f"bound {shown(entry.bound['value'])}"
-    return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
+    from ..instances.library import index_row
+
+    return best_of(index_row(entry))
+
+
+def best_of(row: Mapping[str, Any]) -> str:
+    """The same of a row of the index."""
+    from ..instances.library import meets
+
+    text = f"bound {shown(row['bound'])}"
+    text = "optimal" if meets(row["objective"], row["bound"]) else text
+    return text if row["certified"] else f"{text} (claimed)"
 
 
 def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> Source:

@@ -20,7 +20,11 @@ from gangsched.solvers.rar_ddls.bounds import area_bound
 from gangsched.solvers.result import Bound, Result, Status, Stop
 from tiny import SEEDS, optimum, tiny
 
-LIBRARY = gs.library.names()
+LIBRARY = [
+    name
+    for name, row in gs.library.index().items()
+    if row["problem"] == "rar-ddls" and row["jobs"] <= 160
+]
 #: problems that it solves; the others have an exact solver of their own, or none
 SOLVED = [
     stem for stem, entry in registry.PROBLEMS.items() if registry.EXACT in entry.solvers.values()

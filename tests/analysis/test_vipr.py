@@ -90,7 +90,14 @@ def program(text: str) -> str:
     return text[: text.index("\nRTP ")]
 
 
-@pytest.mark.parametrize("name", library.names())
+RINGS = [
+    name
+    for name, row in library.index().items()
+    if row["problem"] == "rar-ddls" and row["jobs"] <= 160
+]
+
+
+@pytest.mark.parametrize("name", RINGS)
 def test_the_library_s_bounds_are_accepted(name: str, viprchk: str, tmp_path: Path) -> None:
     found = library.entry(name)
     problem, bound = problem_from_dict(found.problem), Bound(**found.bound)
