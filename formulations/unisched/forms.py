@@ -4,7 +4,7 @@
 form          exact  what it says
 ============  =====  ==============================================================================
 ``repaired``  yes    s, y and x as in the paper; capacity in every lease; y linked to s
-``slots``     yes    z chooses an option (allocation and deadline), u its leases
+``slots``     yes    z chooses an option (allocation and deadline), u its leases; the default
 ``literal``   no     (4)-(14) as printed: a relaxation, and a vacuous one
 ============  =====  ==============================================================================
 
@@ -28,9 +28,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
+import networkx as nx
 import pyomo.environ as pyo
 
 from ...instances.model import FULL_SPEED
@@ -44,6 +45,9 @@ __all__ = ["build"]
 
 #: options x leases that a model may have
 MODEL_LIMIT = 200_000
+
+#: how far from an integer a value may be that is one
+WHOLE = 1e-6
 
 #: what runs in a lease: allocation by job
 Running = Mapping[int, CellAllocation]
@@ -412,7 +416,7 @@ class _Slots:
         m.z_option = pyo.Var(m.options, domain=pyo.Binary, doc="1 for the option of a job")
         m.u_lease = pyo.Var(
             [(o, k) for o, option in enumerate(options) for k in self._leases(option)],
-            domain=pyo.Binary,
+            domain=lambda _, o, k: pyo.UnitInterval if self._is_single(o) else pyo.Binary,
             doc="1 where it has lease k",
         )
         m.objective = pyo.Objective(
@@ -435,13 +439,56 @@ class _Slots:
         def tight(m: Any, o: int, k: int) -> Any:
             return m.u_lease[o, k] <= m.z_option[o]
 
+        ends = [self._leases(option).stop for option in options]
+        times = {t for o, end in zip(options, ends, strict=True) for t in (end, end - o.needed)}
+        free = (sum(_free(self.problem, k)) for k in range(max(ends, default=0)))
+        room = [0, *accumulate(free)]
+
+        @m.Constraint(sorted(times - {0}), doc="implied; what must run before t fits there")
+        def prefix(m: Any, t: int) -> Any:
+            forced = (
+                (o, option.allocation.gpus * (option.needed - min(option.within, max(0, end - t))))
+                for o, (option, end) in enumerate(zip(options, ends, strict=True))
+            )
+            terms = [gpus * m.z_option[o] for o, gpus in forced if gpus > 0]
+            return pyo.quicksum(terms) <= room[t] if terms else pyo.Constraint.Skip
+
         runs = m.u_lease.items()
         _add_capacity(m, self.problem, ((k, options[o].allocation, run) for (o, k), run in runs))
         return m
 
+    def _is_single(self, o: int) -> bool:
+        """Whether an option is of one GPU, and only a lease's GPUs limit it.
+
+        Once all others are fixed, such options and leases are a transport problem: integers are
+        among its best solutions, so u need not be declared integer.
+        """
+        return self.options[o].allocation.gpus == 1 and self.problem.allocations != "exact"
+
+    def _whole(self) -> list[tuple[int, int]]:
+        """Leases of the chosen options, those of single GPUs by a flow where u is fractional."""
+        leases = self.native.u_lease
+        fixed = [key for key, lease in leases.items() if lease.value > 0.5]
+        if all(min(lease.value, 1 - lease.value) < WHOLE for lease in leases.values()):
+            return fixed
+        fixed = [(o, k) for o, k in fixed if not self._is_single(o)]
+        taken = Counter[int]()
+        for o, k in fixed:
+            taken[k] += self.options[o].allocation.gpus
+        graph = nx.DiGraph()
+        for o, option in enumerate(self.options):
+            if self._is_single(o) and self.native.z_option[o].value > 0.5:
+                graph.add_edge("options", (o, -1), capacity=option.needed)
+                graph.add_edges_from(((o, -1), k, {"capacity": 1}) for k in self._leases(option))
+        for k in [k for k in graph if isinstance(k, int)]:
+            graph.add_edge(k, "leases", capacity=sum(_free(self.problem, k)) - taken[k])
+        _, flow = nx.maximum_flow(graph, "options", "leases")
+        singles = ((key[0], to) for key, to in flow.items() if isinstance(key, tuple))
+        return [*fixed, *((o, k) for o, to in singles for k, held in to.items() if held)]
+
     def extract(self) -> Schedule:
         """The leases of u."""
-        held = [key for key, lease in self.native.u_lease.items() if lease.value > 0.5]
+        held = self._whole()
         runs = ((k, self.options[o].job, self.options[o].allocation) for o, k in held)
         return _schedule(self.problem, runs)
 

@@ -260,7 +260,7 @@ class UniSched(Described):
 
     sense: ClassVar[Sense] = Sense.MAX
     goal: ClassVar[Goal] = Goal("reward", time="seconds")
-    forms: ClassVar[tuple[str, ...]] = ("repaired", "slots", "literal", "compact", "compact-cvxpy")
+    forms: ClassVar[tuple[str, ...]] = ("slots", "repaired", "literal", "compact", "compact-cvxpy")
     integral: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

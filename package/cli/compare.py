@@ -132,6 +132,13 @@ def compare(
         "gangsched-compare.html"
     ),
     no_report: screen.NoReport = False,
+    pareto: Annotated[
+        Path | None,
+        typer.Option(
+            help="Picture (.png, .svg) of makespan against mean completion, of rar-ddls; "
+            "without --solvers of all its solvers, exact only with --time-limit."
+        ),
+    ] = None,
     explain: screen.Explain = False,
 ) -> None:
     """Compare solvers on one instance, each against a proven bound.
@@ -145,11 +152,26 @@ def compare(
     }  # fmt: skip
     with screen.reading():
         page = None if no_report else report
-        screen.check_output(source, json, page)
+        screen.check_output(source, json, page, pareto)
         loaded = select_problem(source, problem, setting, seed, **options)
+        if pareto is not None:
+            _check_pareto(loaded.stem, pareto)
+            solvers = solvers or _all_solvers(loaded.stem, time_limit)
         chosen = _solvers(loaded.stem, solvers)
     found = _run(loaded, chosen, seed, time_limit)
-    _compare(loaded, found, report=page, json=json, explain=explain)
+    _compare(loaded, found, report=page, json=json, pareto=pareto, explain=explain)
+
+
+def _check_pareto(stem: str, picture: Path) -> None:
+    """Refuse --pareto for what has no such picture, before anything runs."""
+    if stem != "rar-ddls":
+        raise screen.BadInput(f"--pareto is for rar-ddls, not {stem}")
+    if picture.suffix.lower() not in (".png", ".svg"):
+        raise screen.BadInput(f"--pareto {str(picture)!r}: the name must end in .png or .svg")
+
+
+def _all_solvers(stem: str, time_limit: float | None) -> str:
+    return ",".join(n for n in PROBLEMS[stem].solvers if n != "exact" or time_limit is not None)
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
@@ -172,6 +194,7 @@ def _compare(
     report: Path | None,
     json: Path | None,
     png: Path | None = None,
+    pareto: Path | None = None,
     explain: bool = False,
 ) -> None:
     """Show and write what a comparison gave, finished or not."""
@@ -182,8 +205,8 @@ def _compare(
         _show(console, source, comparison, explain)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
-            _write(source, comparison, report=report, json=json, png=png)
-    screen.say(console, screen.written(report, json, png))
+            _write(source, comparison, report=report, json=json, png=png, pareto=pareto)
+    screen.say(console, screen.written(report, json, png, pareto))
     if comparison.interrupted:
         raise screen.Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
     if any(row.error for row in comparison.rows):
@@ -252,11 +275,17 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
 
 
 def _write(
-    source: Source, comparison: Any, *, report: Path | None, json: Path | None, png: Path | None
+    source: Source,
+    comparison: Any,
+    *,
+    report: Path | None,
+    json: Path | None,
+    png: Path | None,
+    pareto: Path | None,
 ) -> None:
     if json is not None:
         source.save(json, "comparison", comparison)
-    if report is None and png is None:
+    if report is None and png is None and pareto is None:
         return
     from ..analysis.show import plots  # which loads matplotlib
     from ..analysis.show.report import write_report
@@ -265,3 +294,8 @@ def _write(
         write_report(report, comparison, **source.about)
     if png is not None:
         plots.save(plots.overview(comparison), png)
+    if pareto is not None:
+        from ..analysis.comparing.pareto import pareto_front
+        from ..analysis.show.pareto_plot import pareto_plot
+
+        plots.save(pareto_plot(pareto_front(comparison)), pareto)
