@@ -137,7 +137,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
 
 
 #: what is run for longer, in proposals, where a model has more variables than can be searched
-LONGER: Mapping[str, int] = {"rounds": 64, "steps": 4_000_000}
+LONGER: Mapping[str, int] = {"rounds": 160, "steps": 1_600_000}
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +203,7 @@ class _Known:
         left = None
         if self.time_limit is not None:
             left = self.history.started + self.time_limit - time.perf_counter()
-        params = {**LONGER, "target": math.ceil(self.bound.value)}
+        params = {**LONGER, "enough": math.ceil(self.bound.value)}
         longer = _Heuristic("laminar, longer", "rar_ddls.laminar.laminar", params)
         if not longer.runs(len(problem.jobs), left):
             return

@@ -64,7 +64,7 @@ def named(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     >>> named("highs", {"gap": 0.01, "mip_max_leaves": 5})
     {'mip_rel_gap': 0.01, 'mip_max_leaves': 5}
     """
-    own = OPTIONS.get(SAME.get(solver, solver), {})
+    own = OPTIONS.get(SAME.get(solver, "highs" if solver == "auto" else solver), {})
     found = {}
     for name, value in options.items():
         if name not in ("gap", "threads", "seed"):

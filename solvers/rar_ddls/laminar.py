@@ -50,17 +50,17 @@ class LaminarParams:
         Annealing runs at most, at least 0; 0 leaves the greedy assignment.
     steps : int
         Proposals of one run, at least 1.
-    target : int
-        A makespan that is known to be no longer than the shortest, in slots, such as a bound: the
-        search aims at it, and ends there. At least 0; less than the area bound changes nothing.
+    enough : int
+        Makespan in slots at which the search ends, such as a bound that is better than the area
+        bound, at which it ends anyway; at least 0.
     """
 
     rounds: int = 16
     steps: int = 400_000
-    target: int = 0
+    enough: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 0), ("steps", 1), ("target", 0)):
+        for name, least in (("rounds", 0), ("steps", 1), ("enough", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"LaminarParams: {name}={value!r} is not an integer >= {least}")
@@ -253,7 +253,7 @@ def laminar(
     -----
     A run anneals the sum over GPUs of max(0, load - target)^2 with three moves: a job to another
     block, two jobs swapped, a job moved while the smaller jobs of the two blocks change places.
-    Targets: the area bound or `params.target` first, then halving the distance to the best load, over again while
+    Targets: the area bound first, then halving the distance to the best load, over again while
     rounds are left. A step costs O(G_j), the third move O(jobs + sum of the smaller gangs).
 
     Examples
@@ -277,9 +277,7 @@ def laminar(
         plan_or_none, stop, rounds = instead.solution, instead.stop, 0
         info["fallback"] = "backfill-longest: some gang fits no block, or makes no progress on one"
     else:
-        block, rounds = _search(
-            data, max(int(bound.value), params.target), seed, params, deadline, history
-        )
+        block, rounds = _search(data, int(bound.value), seed, params, deadline, history)
         plan = _plan(problem, data, block)
         plan_or_none = plan.schedule(problem)
         proven = plan.makespan == bound.value
@@ -314,14 +312,15 @@ def _search(
     best = _greedy(data)
     longest = _largest_load(data, best)
     history.note(objective=longest)
-    if longest <= bound or params.rounds == 0:
+    enough = max(bound, params.enough)
+    if longest <= enough or params.rounds == 0:
         return best, 0
     from . import laminar_core as core  # numba takes a second to import
 
     low, target = bound, bound
     rng = np.random.default_rng(seed)
     rounds = 0
-    while rounds < params.rounds and longest > bound and time.perf_counter() <= deadline:
+    while rounds < params.rounds and longest > enough and time.perf_counter() <= deadline:
         rounds += 1
         found = core.anneal(
             data.level, data.cost, data.first, data.count, data.index, best, target, params.steps,
