@@ -274,7 +274,7 @@ def solve_exact(
     -------
     Result
         The bound is certified (:func:`gangsched.verify_bound` accepts it) wherever branch and bound
-        has no better one; its own is the solver's claim ("branch and bound", without a
+        has no better one; its own is the solver's claim ("branch and bound" or "cp-sat", without a
         certificate). INFEASIBLE only where proven. ``info["heuristics"]`` has the objective of each
         heuristic that ran, None without a solution, or why it gave none; ``info["start"]`` the
         first of the best. Those behind one that met the bound did not run.
@@ -302,7 +302,7 @@ def solve_exact(
     >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
     >>> result = solve_exact(problem)
     >>> result.objective, result.status.value, result.bound.method
-    (4, 'optimal', 'branch and bound')
+    (4, 'optimal', 'cp-sat')
     """
     form_of(problem, time_limit, params)
     known = _Known(problem, History(time.perf_counter()), time_limit)
@@ -323,9 +323,9 @@ def solve_exact(
     except KeyboardInterrupt:
         log.warning("interrupted: what was found before branch and bound is kept")
         return known.result(Stop.INTERRUPTED)
-    if _by_cp_sat(problem, params):
-        return _searched(known, params)
     try:
+        if _by_cp_sat(problem, params):
+            return _searched(known, params)
         return branch_and_bound(
             problem,
             time_limit=time_limit,
@@ -360,8 +360,15 @@ def _searched(known: _Known, params: ExactParams) -> Result[Any]:
         known.time_limit,
         options=named("cp-sat", params.options),
     )
-    search.run()
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
     known.solution = search.solution
     known.bound = known.bound if search.claim is None else search.claim
-    about = {"backend": f"cp-sat {search.version}".strip(), "searches": search.steps}
-    return known.result(search.stop, infeasible=search.infeasible, branches=search.branches, **about)
+    about: dict[str, Any] = {"searches": search.steps} if search.steps else {}
+    if search.version:
+        about["backend"] = f"cp-sat {search.version}"
+    return known.result(
+        search.stop, infeasible=search.infeasible, branches=search.branches, **about
+    )

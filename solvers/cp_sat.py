@@ -27,7 +27,7 @@ __all__ = ["CpAnswer", "CpModel", "NoCpSat", "require", "solve"]
 #: the oldest OR-tools that the models have been run with
 OLDEST = (9, 15)
 #: seconds beyond its limit that the process has to end by itself
-GRACE = 2.0
+GRACE = 1.0
 
 #: a literal: a variable's number, or -1 - number for its negation, as in CP-SAT
 Literal = int
@@ -246,9 +246,10 @@ def solve(
     heard = _Heard()
     end = math.inf if time_limit is None else heard.began + time_limit
     given = {"num_workers": threads, "random_seed": seed, **(options or {})}
+    message = {"model": model.data, "options": given}
     if time_limit is not None:
-        given["max_time_in_seconds"] = max(time_limit, 0.01)
-    process, told = _start({"model": model.data, "options": given})
+        message["until"] = time.time() + time_limit  # the process takes a second or two to start
+    process, told = _start(message)
     try:
         while True:
             left = None if end == math.inf else max(end + GRACE - time.perf_counter(), 0.0)
@@ -357,7 +358,7 @@ def _serve() -> None:
     message = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_caller, daemon=True).start()
     try:
-        _solve(message["model"], message["options"], tell)
+        _solve(message["model"], message["options"], message.get("until"), tell)
     except Exception as error:  # told to the caller, in one line
         tell(error=" ".join(f"CP-SAT: {type(error).__name__}: {error}".split())[:300])
     os._exit(0)
@@ -368,7 +369,12 @@ def _end_with_caller() -> None:
     os._exit(1)
 
 
-def _solve(model: dict[str, Any], options: dict[str, Any], tell: Callable[..., None]) -> None:
+def _solve(
+    model: dict[str, Any],
+    options: dict[str, Any],
+    until: float | None,
+    tell: Callable[..., None],
+) -> None:
     try:
         import ortools
         from google.protobuf import json_format
@@ -390,6 +396,8 @@ def _solve(model: dict[str, Any], options: dict[str, Any], tell: Callable[..., N
             tell(error=f"CP-SAT has no option {name!r}")
             return
         setattr(solver.parameters, name, value)
+    if until is not None:
+        solver.parameters.max_time_in_seconds = max(until - time.time(), 0.01)
     numbers = range(len(model["variables"]))
 
     class Told(cp_model.CpSolverSolutionCallback):

@@ -195,6 +195,8 @@ def branch_and_bound(
     """
     known = History(time.perf_counter()) if known is None else known
     form = form_of(problem, time_limit, params)
+    if params.solver == "cp-sat":
+        raise ValueError("branch_and_bound: CP-SAT takes no Pyomo model, use solve_exact")
     start = _start_of(problem)
     incumbent = None if isinstance(params.warm_start, str) else params.warm_start
     options = {} if start is None or incumbent is None else start.model_options(problem, incumbent)

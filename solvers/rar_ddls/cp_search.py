@@ -6,15 +6,21 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from ...formulations.problem import NoModel
+from ...formulations.rar_ddls.forms import MODEL_LIMIT
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from .. import cp_sat
 from ..history import History
+from ..limited import OutOfTime, within
 from ..result import Bound, Stop
-from .slot_model import PLACE_LIMIT, SLOT_LIMIT, SlotModel, slot_model
+from .slot_model import SlotModel, slot_model
 
+#: jobs x servers up to which the relaxation is searched
+PLACE_LIMIT = 2_000
 #: of the time that is left, what the relaxation may take
 RELAXED = 0.5
 STOPS = {"": Stop.COMPLETED, "time limit": Stop.TIME_LIMIT, "interrupted": Stop.INTERRUPTED}
@@ -33,9 +39,8 @@ class CpSearch:
     history : History
     time_limit : float or None
         Wall seconds since the history began.
-    threads, seed : int
     options : mapping
-        Other parameters of CP-SAT.
+        Parameters of CP-SAT; one thread and seed 0 where it has no others.
 
     Attributes
     ----------
@@ -53,8 +58,6 @@ class CpSearch:
     least: int
     history: History
     time_limit: float | None = None
-    threads: int = 1
-    seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     claim: Bound | None = None
     infeasible: bool = False
@@ -66,14 +69,15 @@ class CpSearch:
     def run(self) -> None:
         """Search until the schedule is proven to be best, or the time is over."""
         places = len(self.problem.jobs) * len(self.problem.instance.cluster.nodes)
-        if places > PLACE_LIMIT:
-            self.steps.append({"note": f"{places} jobs x servers are more than {PLACE_LIMIT}"})
+        if not self.closed and places <= PLACE_LIMIT:
+            self._search(contention=False, share=RELAXED)
+        if self.closed or self.stop is Stop.INTERRUPTED:
             return
-        self._search(contention=False, share=RELAXED)
-        if self.stop is Stop.INTERRUPTED or self.closed:
-            return
-        if places * self._horizon() > SLOT_LIMIT:
-            note = f"{places * self._horizon()} jobs x servers x slots are more than {SLOT_LIMIT}"
+        size = places * self._horizon()
+        if size > MODEL_LIMIT:
+            note = f"{size} jobs x servers x slots are more than {MODEL_LIMIT}"
+            if self.solution is None:
+                raise NoModel(f"solve_exact: {note}, too many for CP-SAT")
             self.steps.append({"note": note})
             return
         self._search(contention=True, share=1.0)
@@ -107,14 +111,19 @@ class CpSearch:
                 return
             left *= share
         least = max(self.least, int(self.problem.shortest_durations().max(initial=0)))
-        model = slot_model(
-            self.problem, horizon=horizon, least=least, contention=contention, hint=self.solution
-        )
-        began = time.perf_counter() - self.history.started
-        answer = cp_sat.solve(
-            model.program, time_limit=left, threads=self.threads, seed=self.seed,
-            options=self.options,
+        build = partial(
+            slot_model, self.problem, horizon=horizon, least=least, contention=contention,
+            hint=self.solution,
         )  # fmt: skip
+        began = time.perf_counter()
+        end = math.inf if left is None else began + left
+        try:
+            model = within(left, build)
+        except OutOfTime:
+            self.stop = Stop.TIME_LIMIT
+            return
+        left = None if left is None else max(end - time.perf_counter(), 0.01)
+        answer = cp_sat.solve(model.program, time_limit=left, options=self.options)
         self.version, self.branches = answer.version, self.branches + answer.branches
         self.stop = STOPS[answer.stopped]
         self.steps.append(
@@ -122,7 +131,7 @@ class CpSearch:
                 "model": "with contention" if contention else "without contention",
                 "horizon": horizon,
                 "status": answer.status,
-                "seconds": time.perf_counter() - self.history.started - began,
+                "seconds": time.perf_counter() - began,
             }
         )
         self._raise(horizon + 1 if answer.status == "infeasible" else answer.bound)

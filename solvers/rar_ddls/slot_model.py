@@ -24,11 +24,6 @@ from ...formulations.rar_ddls.problem import RarDdls, complete_schedule
 from ...instances.schedule import Schedule
 from ..cp_sat import CpModel, constant, variable
 
-#: jobs x servers x slots up to which contention is modelled
-SLOT_LIMIT = 60_000
-#: jobs x servers up to which placements are modelled at all
-PLACE_LIMIT = 2_000
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotModel:
@@ -59,9 +54,7 @@ class SlotModel:
 
     def schedule(self, values: Sequence[int]) -> Schedule | None:
         """Return the schedule of a solution's starts and placements, as (6)-(9) make it."""
-        placement = [
-            {s: values[y] for s, y in enumerate(row) if values[y]} for row in self.gpus
-        ]
+        placement = [{s: values[y] for s, y in enumerate(row) if values[y]} for row in self.gpus]
         return complete_schedule(self.problem, [values[a] for a in self.start], placement)
 
 
