@@ -352,6 +352,7 @@ def _searched(known: _Known, params: ExactParams) -> Result[Any]:
     """The result of CP-SAT's searches."""
     from ..solvers.rar_ddls.cp_search import CpSearch
 
+    assert isinstance(known.problem, RarDdls)
     search = CpSearch(
         known.problem,
         known.solution,

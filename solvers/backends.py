@@ -72,9 +72,9 @@ def named(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if own.get(name) is None:
             raise ValueError(f"solve_exact: option {name!r} of {solver!r} goes by its own name")
-        least, kinds = {"gap": (0, (int, float)), "threads": (1, int), "seed": (0, int)}[name]
-        if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
-            what = "a number" if name == "gap" else "an integer"
+        least, what = int(name == "threads"), "a number" if name == "gap" else "an integer"
+        right = isinstance(value, int | float) if name == "gap" else isinstance(value, int)
+        if isinstance(value, bool) or not right or not value >= least:
             raise ValueError(f"solve_exact: option {name}={value!r} is not {what} >= {least}")
         found[str(own[name])] = value
     return found

@@ -246,7 +246,7 @@ def solve(
     heard = _Heard()
     end = math.inf if time_limit is None else heard.began + time_limit
     given = {"num_workers": threads, "random_seed": seed, **(options or {})}
-    message = {"model": model.data, "options": given}
+    message: dict[str, Any] = {"model": model.data, "options": given}
     if time_limit is not None:
         message["until"] = time.time() + time_limit  # the process takes a second or two to start
     process, told = _start(message)
@@ -376,15 +376,17 @@ def _solve(
     tell: Callable[..., None],
 ) -> None:
     try:
-        import ortools
+        from importlib.metadata import version
+
         from google.protobuf import json_format
         from ortools.sat import cp_model_pb2
         from ortools.sat.python import cp_model
     except ImportError as error:
         tell(error=_refusal("") + f" ({error})")
         return
-    if _refusal(ortools.__version__):
-        tell(error=_refusal(ortools.__version__))
+    number = version("ortools")
+    if _refusal(number):
+        tell(error=_refusal(number))
         return
     program = cp_model.CpModel()
     text = str(json_format.ParseDict(model, cp_model_pb2.CpModelProto()))
@@ -412,12 +414,12 @@ def _solve(
     name = solver.status_name(status).lower()
     if name == "model_invalid":
         raise ValueError("the model is invalid: " + program.validate())
-    found = {}
+    found: dict[str, Any] = {}
     if name in ("optimal", "feasible"):
         found = {"values": [solver.response_proto.solution[i] for i in numbers]}
         found["objective"] = solver.objective_value
     tell(
-        done=True, status=name, version=ortools.__version__, branches=solver.num_branches,
+        done=True, status=name, version=number, branches=solver.num_branches,
         bound=_finite(solver.best_objective_bound) if name != "infeasible" else None, **found,
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "theorems": ("papers:theorems", "Run the papers' claims: verdict and evidence."),
     "list": ("listing:list_names", "List problems, solvers, readers, policies, named instances."),
     "doctor": (
-        "doctor:doctor", "Show versions, the MIP solvers that work, and whether machine code is ready.",
+        "doctor:doctor", "Show versions, solvers that work, and whether machine code is ready.",
     ),
     "warm-up": ("warm_up:warm_up", "Compile everything once, so that no later command waits."),
 }  # fmt: skip

@@ -22,7 +22,7 @@ Row = tuple[str, str, str]
 
 
 def doctor(json: screen.Json = None) -> None:
-    """Show versions, the MIP solvers that work, and whether machine code is ready.
+    """Show versions, solvers that work, and whether machine code is ready.
 
     What is optional and not there is shown as such, and is no error.
     """

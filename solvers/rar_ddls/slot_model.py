@@ -6,7 +6,7 @@ them longer than it needs, which helps no other job; the schedule that is read o
 says. Without contention (all p = 1) the program is a relaxation, and has no slots: a job on n
 servers takes ceil(F_j / phi_j(n, 1)). With it, slot by slot,
 
-- z_jt = 1 where a_j <= t < e_j, and q_jst = 1 where job j, on several servers, uses the uplink of s;
+- z_jt = 1 where a_j <= t < e_j; q_jst = 1 where job j, on several servers, uses the uplink of s;
 - levels l_jt2 >= l_jt3 >= ... are so many that 1 + sum_p l_jtp covers the jobs on each such uplink;
 - x_jtn = 1 only where z_jt and j is on n servers, and the iterations, phi_j(n, 1) for each x_jtn
   less phi_j(n, p - 1) - phi_j(n, p) for each level p, come to F_j.
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ...formulations.rar_ddls.problem import RarDdls, complete_schedule
 from ...instances.schedule import Schedule
@@ -149,7 +150,7 @@ def _order_servers(model: SlotModel) -> None:
     sizes, m = model.problem.instance.cluster.sizes, model.program
     for size in sorted(set(sizes)):
         equal = [s for s, other in enumerate(sizes) if other == size]
-        for first, second in zip(equal, equal[1:], strict=False):
+        for first, second in pairwise(equal):
             terms = [
                 term
                 for j, row in enumerate(model.gpus)

@@ -130,7 +130,8 @@ def test_a_crash_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None
 def test_no_library_of_highs_in_the_process() -> None:
     """Both bring a libhighs, and cannot be loaded together."""
     text = f"import runpy, sys; runpy.run_path({cp_sat.__file__!r})"
-    text += "; import ortools.sat.python.cp_model; print([n for n in sys.modules if 'highs' in n or 'gangsched' in n])"
+    text += "; import ortools.sat.python.cp_model"
+    text += "; print([n for n in sys.modules if 'highs' in n or 'gangsched' in n])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", text], capture_output=True, text=True, check=True
     )
