@@ -129,7 +129,7 @@ def measure(part: str) -> None:
         if name in rows:
             continue
         rows[name] = _measured(make(), solver)
-        data["machine"] = machine()
+        data["machine"] = machine(COMMAND)
         data["ortools"] = version("ortools")
         DATA.write_text(json.dumps(data, indent=1) + "\n")
         print(part, solver, name, rows[name], flush=True)
@@ -138,7 +138,7 @@ def measure(part: str) -> None:
 def page() -> str:
     """The tables of the page."""
     data = json.loads(DATA.read_text())
-    lines = [f"Measured {data['machine']}, ortools {data['ortools']}; 60 s and one thread each."]
+    lines = [f"{data['machine']} OR-tools {data['ortools']}, one thread."]
     for part, title in TITLES.items():
         for solver, rows in data.get(part, {}).items():
             shown = "HiGHS only" if solver == "highs" else "CP-SAT where a model is small enough"
