@@ -8,14 +8,16 @@ them together, so that no solver has to know a proof, and none another paper's s
 1. the quick bound;
 2. the heuristics of :data:`PORTFOLIOS`, in their order and with seed 0, until one meets the bound;
 3. where none does, the full bound;
-4. where it is not met either, branch and bound, from the best solution and the bound.
+4. for RAR-DDLS, a longer run of the laminar search, where time is left;
+5. where it is not met either, branch and bound, from the best solution and the bound; for RAR-DDLS
+   CP-SAT instead (:mod:`gangsched.solvers.rar_ddls.cp_search`) where it is installed.
 
 The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
 time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have both bounds together.
 The quick one is found in any case, or its beginning where it is a search. Heuristics that take no
 limit have a largest number of jobs, above which they run without a limit only.
 
-A problem too large for a model keeps what 1 to 3 give. So does a market: its programs are no Pyomo
+A problem too large for a model keeps what 1 to 4 give. So does a market: its programs are no Pyomo
 models, and step 2 solves them to the optimum up to rounding.
 
 Deviations: IRMP has an exact solver of its own (:func:`gangsched.solvers.irmp_exact`, which is what
@@ -40,9 +42,11 @@ from ..formulations.irmp.problem import Irmp
 from ..formulations.ltgf.problem import Ltgf
 from ..formulations.ltgf.round import LtgfRound
 from ..formulations.problem import NoModel, Problem, Sense
+from ..formulations.rar_ddls.forms import MODEL_LIMIT
 from ..formulations.rar_ddls.problem import RarDdls
 from ..formulations.sharing_incentive import SharingIncentive
 from ..formulations.unisched.problem import UniSched
+from ..solvers.backends import named, works
 from ..solvers.exact import ExactParams, branch_and_bound, form_of, meets
 from ..solvers.history import History
 from ..solvers.result import Bound, Result, Stop
@@ -132,6 +136,10 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
 }
 
 
+#: what is run for longer, in proposals, where a model has more variables than can be searched
+LONGER: Mapping[str, int] = {"rounds": 160, "steps": 1_600_000}
+
+
 @dataclass(slots=True, eq=False)
 class _Known:
     """What is known of a problem before its model is built."""
@@ -184,14 +192,38 @@ class _Known:
             if result.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
 
-    def result(self, stop: Stop, **info: Any) -> Result[Any]:
-        """The result without branch and bound."""
+    def run_longer(self) -> None:
+        """Anneal laminar schedules for longer, where the problem has no model of its size."""
+        problem = self.problem
+        if not isinstance(problem, RarDdls) or self.solution is None or self.bound is None:
+            return
+        places = len(problem.jobs) * len(problem.instance.cluster.nodes)
+        if places * problem.objective(self.solution) <= MODEL_LIMIT:
+            return
+        left = None
+        if self.time_limit is not None:
+            left = self.history.started + self.time_limit - time.perf_counter()
+        params = {**LONGER, "enough": math.ceil(self.bound.value)}
+        longer = _Heuristic("laminar, longer", "rar_ddls.laminar.laminar", params)
+        if not longer.runs(len(problem.jobs), left):
+            return
+        result = longer(problem, left)
+        self.notes["heuristics"][longer.name] = self.take(longer.name, result.solution)
+        if result.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def result(
+        self, stop: Stop, *, infeasible: bool = False, branches: int = 0, **info: Any
+    ) -> Result[Any]:
+        """The result without branch and bound on a Pyomo model."""
         return Result.of(
             self.problem,
             self.solution,
             solver="exact",
-            stop=Stop.PROVEN if self.met else stop,
-            bound=self.bound,
+            stop=Stop.PROVEN if self.met or infeasible else stop,
+            bound=None if infeasible else self.bound,
+            infeasible=infeasible,
+            iterations=branches,
             runtime=time.perf_counter() - self.history.started,
             info={**self.notes, **info},
             history=self.history.entries,
@@ -242,7 +274,7 @@ def solve_exact(
     -------
     Result
         The bound is certified (:func:`gangsched.verify_bound` accepts it) wherever branch and bound
-        has no better one; its own is the solver's claim ("branch and bound", without a
+        has no better one; its own is the solver's claim ("branch and bound" or "cp-sat", without a
         certificate). INFEASIBLE only where proven. ``info["heuristics"]`` has the objective of each
         heuristic that ran, None without a solution, or why it gave none; ``info["start"]`` the
         first of the best. Those behind one that met the bound did not run.
@@ -270,7 +302,7 @@ def solve_exact(
     >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
     >>> result = solve_exact(problem)
     >>> result.objective, result.status.value, result.bound.method
-    (4, 'optimal', 'branch and bound')
+    (4, 'optimal', 'cp-sat')
     """
     form_of(problem, time_limit, params)
     known = _Known(problem, History(time.perf_counter()), time_limit)
@@ -286,10 +318,14 @@ def solve_exact(
             known.run_portfolio()
         if not known.met:
             known.prove("standard", "full")
+        if auto and not known.met:
+            known.run_longer()
     except KeyboardInterrupt:
         log.warning("interrupted: what was found before branch and bound is kept")
         return known.result(Stop.INTERRUPTED)
     try:
+        if _by_cp_sat(problem, params):
+            return _searched(known, params)
         return branch_and_bound(
             problem,
             time_limit=time_limit,
@@ -302,3 +338,38 @@ def solve_exact(
         if params.form is not None or known.solution is None:
             raise
         return known.result(Stop.COMPLETED, note=str(error))
+
+
+def _by_cp_sat(problem: Problem[Any], params: ExactParams) -> bool:
+    """Whether CP-SAT is to search: where it is asked for, or there and nothing else is."""
+    if params.solver != "auto":
+        return params.solver == "cp-sat"
+    own = type(problem) is RarDdls and params.form is None and params.work_limit is None
+    return own and not params.options and works("cp-sat")
+
+
+def _searched(known: _Known, params: ExactParams) -> Result[Any]:
+    """The result of CP-SAT's searches."""
+    from ..solvers.rar_ddls.cp_search import CpSearch
+
+    assert isinstance(known.problem, RarDdls)
+    search = CpSearch(
+        known.problem,
+        known.solution,
+        0 if known.bound is None else math.ceil(known.bound.value),
+        known.history,
+        known.time_limit,
+        options=named("cp-sat", params.options),
+    )
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
+    known.solution = search.solution
+    known.bound = known.bound if search.claim is None else search.claim
+    about: dict[str, Any] = {"searches": search.steps} if search.steps else {}
+    if search.version:
+        about["backend"] = f"cp-sat {search.version}"
+    return known.result(
+        search.stop, infeasible=search.infeasible, branches=search.branches, **about
+    )

@@ -11,7 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,6 +23,7 @@ import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
 from ..formulations.problem import Model, NoModel, Problem, Sense
+from .backends import check, named
 from .history import History
 from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
@@ -94,13 +95,23 @@ class ExactParams:
         Feasible solution to start from; "auto" runs a portfolio of the problem's heuristics, None
         starts from nothing. Of RAR-DDLS it also gives the model's horizon.
     solver : str
-        "highs", or the name of any other Pyomo solver.
+        "highs", "cp-sat" (RAR-DDLS only, extra ``gangsched[cpsat]``), or the name of any other
+        Pyomo solver; "auto" is CP-SAT where it is installed, the problem is RAR-DDLS and neither a
+        `form` nor a `work_limit` is given, and HiGHS otherwise.
+    options : mapping
+        Of the solver: "gap" (relative), "threads" and "seed" for any, all else by its own names.
     """
 
     form: str | None = None
     work_limit: int | None = None
     warm_start: Any = "auto"
-    solver: str = "highs"
+    solver: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def highs(self) -> bool:
+        """Whether HiGHS solves the model."""
+        return self.solver in ("auto", "highs")
 
 
 def form_of(problem: Problem[Any], time_limit: float | None, params: ExactParams) -> str:
@@ -117,12 +128,13 @@ def form_of(problem: Problem[Any], time_limit: float | None, params: ExactParams
     for name, most in (("time_limit", time_limit), ("work_limit", work_limit)):
         if most is not None and not most > 0:
             raise ValueError(f"solve_exact: {name}={most} is not positive")
-    if work_limit is not None and solver != "highs":
+    if work_limit is not None and not params.highs:
         raise ValueError(f"solve_exact: work_limit={work_limit} is for 'highs', not {solver!r}")
-    if solver != "highs" and not pyo.SolverFactory(solver).available(exception_flag=False):
-        raise ValueError(f"solve_exact: solver={solver!r} is not 'highs' nor one that Pyomo finds")
     if not hasattr(problem, "forms"):
         raise TypeError(f"solve_exact: a {type(problem).__name__} is not a problem")
+    check(solver)
+    if solver == "cp-sat" and (type(problem).__name__ != "RarDdls" or form is not None):
+        raise ValueError("solve_exact: solver='cp-sat' is for RarDdls, without a form")
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
@@ -183,6 +195,8 @@ def branch_and_bound(
     """
     known = History(time.perf_counter()) if known is None else known
     form = form_of(problem, time_limit, params)
+    if params.solver == "cp-sat":
+        raise ValueError("branch_and_bound: CP-SAT takes no Pyomo model, use solve_exact")
     start = _start_of(problem)
     incumbent = None if isinstance(params.warm_start, str) else params.warm_start
     options = {} if start is None or incumbent is None else start.model_options(problem, incumbent)
@@ -195,17 +209,18 @@ def branch_and_bound(
         return finish(incumbent, None, Answer(stop=Stop.PROVEN, info=note))
     end = math.inf if time_limit is None else known.started + time_limit
     try:
-        model, native = _prepared(problem, form, options, incumbent, params.solver, end)
+        model, native = _prepared(problem, form, options, incumbent, params.highs, end)
     except OutOfTime:
         note = {"note": "the time was over before the model was built"}
         return finish(incumbent, None, Answer(stop=Stop.TIME_LIMIT, info=note))
     begun = time.perf_counter() - known.started
-    if params.solver == "highs":
+    if params.highs:
+        native = _with_options(native, params.options)
         goal = _goal(problem, model, bound)
         warm = incumbent is not None
         answer = _solve_highs(native, _left(end), params.work_limit, warm, goal)
     else:
-        answer = _solve_named(model.native, _left(end), incumbent is not None, params.solver)
+        answer = _solve_named(model.native, _left(end), incumbent is not None, params)
     answer = _valued(model, answer, begun)
     found = _extracted(problem, model) if answer.found and model.exact else None
     return finish(_best(problem, found, incumbent), _bound(problem, answer), answer)
@@ -236,7 +251,7 @@ def _prepared(
     form: str,
     options: Mapping[str, Any],
     incumbent: Any,
-    solver: str,
+    highs: bool,
     end: float,
 ) -> tuple[Model[Any], _Native | None]:
     """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
@@ -247,7 +262,7 @@ def _prepared(
         model = _build(problem, form, options)
         if incumbent is not None:
             model.embed(incumbent)
-        return model, _Native.of(model.native) if solver == "highs" else None
+        return model, _Native.of(model.native) if highs else None
 
     return within(_left(end), prepare)
 
@@ -389,6 +404,7 @@ class _Native:
 
     form: Any
     highs: Any
+    options: Mapping[str, Any] = field(default_factory=lambda: dict(HIGHS_OPTIONS))
 
     @classmethod
     def of(cls, native: Any) -> _Native:
@@ -398,6 +414,15 @@ class _Native:
             highs.setOptionValue(option, value)
         highs.passModel(_highs_model(native, form))
         return cls(form, highs)
+
+
+def _with_options(native: _Native | None, options: Mapping[str, Any]) -> _Native:
+    assert native is not None
+    given = named("highs", options)
+    for option, value in given.items():
+        if native.highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
+            raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
+    return replace(native, options={**HIGHS_OPTIONS, **given})
 
 
 def _standard_form(native: Any) -> Any:
@@ -451,7 +476,7 @@ def _solve_highs(
         history=tuple(history),
         info={
             "backend": f"highs {highs.version()}",
-            "options": {k: v for k, v in HIGHS_OPTIONS.items() if k != "output_flag"},
+            "options": {k: v for k, v in native.options.items() if k != "output_flag"},
             "status": status.name,
             "columns": len(form.columns),
             "rows": len(form.rows),
@@ -510,8 +535,11 @@ def _run(highs: Any) -> None:
 # -- any other solver that Pyomo knows ------------------------------------------------------------
 
 
-def _solve_named(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
+def _solve_named(native: Any, limit: float | None, warm: bool, params: ExactParams) -> Answer:
+    name = params.solver
     backend = pyo.SolverFactory(name)
+    for option, value in named(name, params.options).items():
+        backend.options[option] = value
     options: dict[str, Any] = {} if limit is None else {"timelimit": limit}
     if warm and backend.warm_start_capable():
         options["warmstart"] = True

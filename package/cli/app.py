@@ -1,4 +1,4 @@
-"""The command line: solve, compare, replay, audit, describe, convert, proof and the rest.
+"""The command line: solve, compare, replay, audit, describe, convert, proof, doctor and the rest.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -44,6 +44,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "theorems": ("papers:theorems", "Run the papers' claims: verdict and evidence."),
     "library": ("library:library", "Best known values with proofs: list, show, verify, submit."),
     "list": ("listing:list_names", "List problems, solvers, readers, policies, named instances."),
+    "doctor": (
+        "doctor:doctor", "Show versions, solvers that work, and whether machine code is ready.",
+    ),
     "warm-up": ("warm_up:warm_up", "Compile everything once, so that no later command waits."),
 }  # fmt: skip
 #: what typer raises for wrong usage; its module depends on typer's version

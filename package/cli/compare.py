@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,20 @@ def solve(
     ] = None,
     seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="Of --solver exact: highs, cp-sat, or any of Pyomo's solvers that gangsched "
+            "doctor finds."
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Option of the backend: gap=0.01, threads=2, seed=1, or any by its own name; may "
+            "be repeated."
+        ),
+    ] = None,
     json: screen.Json = None,
 ) -> None:
     """Solve an instance: objective, proven bound, certified ratio.
@@ -48,6 +63,8 @@ def solve(
         source = load_problem(instance, problem)
         name, function = solver(source.stem, solver_name or PROBLEMS[source.stem].compared[0])
         screen.check_output(instance, json)
+        if backend is not None or option:
+            function = _with_backend(name, function, backend, option or [])
     comparison = _run(source, {name: function}, seed, time_limit)
     if comparison.interrupted:
         raise KeyboardInterrupt
@@ -65,6 +82,34 @@ def solve(
         with screen.reading():
             screen.write_json(json, result_to_dict(_verified(row)))
         screen.say(console, screen.written(json))
+
+
+def _with_backend(name: str, function: Any, backend: str | None, options: list[str]) -> Any:
+    """The exact solver with another solver of models."""
+    from ..solvers.backends import check, named
+    from ..solvers.exact import ExactParams
+
+    if getattr(function, "params", None) is not ExactParams:
+        raise ValueError(f"--backend and --option go with --solver exact, not {name!r}")
+    given = {}
+    for text in options:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise ValueError(f"--option: {text!r} is not of the form name=value")
+        given[key] = _parsed(value)
+    chosen = "auto" if backend is None else backend
+    check(chosen)
+    named(chosen, given)
+    return partial(function, params=ExactParams(solver=chosen, options=given))
+
+
+def _parsed(text: str) -> Any:
+    """A number or a truth value as JSON writes them, and all else as it stands."""
+    try:
+        found = loads(text)
+    except JSONDecodeError:
+        return text
+    return found if isinstance(found, bool | int | float) else text
 
 
 def _summary(row: Any, problem: Any) -> Iterator[tuple[str, str]]:

@@ -50,13 +50,17 @@ class LaminarParams:
         Annealing runs at most, at least 0; 0 leaves the greedy assignment.
     steps : int
         Proposals of one run, at least 1.
+    enough : int
+        Makespan in slots at which the search ends, such as a bound that is better than the area
+        bound, at which it ends anyway; at least 0.
     """
 
     rounds: int = 16
     steps: int = 400_000
+    enough: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 0), ("steps", 1)):
+        for name, least in (("rounds", 0), ("steps", 1), ("enough", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"LaminarParams: {name}={value!r} is not an integer >= {least}")
@@ -308,14 +312,15 @@ def _search(
     best = _greedy(data)
     longest = _largest_load(data, best)
     history.note(objective=longest)
-    if longest <= bound or params.rounds == 0:
+    enough = max(bound, params.enough)
+    if longest <= enough or params.rounds == 0:
         return best, 0
     from . import laminar_core as core  # numba takes a second to import
 
     low, target = bound, bound
     rng = np.random.default_rng(seed)
     rounds = 0
-    while rounds < params.rounds and longest > bound and time.perf_counter() <= deadline:
+    while rounds < params.rounds and longest > enough and time.perf_counter() <= deadline:
         rounds += 1
         found = core.anneal(
             data.level, data.cost, data.first, data.count, data.index, best, target, params.steps,
