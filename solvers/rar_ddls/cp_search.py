@@ -131,7 +131,6 @@ class CpSearch:
                 "model": "with contention" if contention else "without contention",
                 "horizon": horizon,
                 "status": answer.status,
-                "seconds": time.perf_counter() - began,
             }
         )
         self._raise(horizon + 1 if answer.status == "infeasible" else answer.bound)

@@ -120,6 +120,12 @@ def bounds_of_markets(folder: Path) -> Any:
             problem = market(seed, aim, users=3 + seed)
             result = getattr(gs.solvers, f"{name}_allocation")(problem)
             found[f"{aim} {seed}"] = tampered(problem, result.bound) if seed < 2 else result.bound
+            if aim == "nash" and seed < 2:  # digits of Clarabel's prices differ between machines
+                said_of = found[f"{aim} {seed}"].items()
+                found[f"{aim} {seed}"] = {
+                    what: text.split(": ")[0] if isinstance(text, str) else text
+                    for what, text in said_of
+                }
             found[f"{aim} {seed} rates"] = gs.solvers.exchange_rates(result.bound.certificate)
             prices = np.array(result.bound.certificate["prices"]) * 1.1
             nothing = np.zeros(len(problem.users))

@@ -178,7 +178,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_what_was_found(
         return wait(self, timeout)
 
     monkeypatch.setattr(highspy.Highs, "wait", interrupted)
-    result = solve_exact(crowded(1, jobs=14))
+    result = solve_exact(crowded(1, jobs=14), params=ExactParams(solver="highs"))
     assert (result.status, result.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
     assert result.bound is not None
     assert "waiting for HiGHS" in caplog.text
@@ -192,7 +192,8 @@ def test_a_solution_is_a_warm_start_and_gives_the_horizon() -> None:
     serial = [6 * j for j in range(len(problem.jobs))]
     start = evaluate(problem, serial, [{0: 2, 1: 1}] * len(problem.jobs))
     assert problem.violations(start) == []
-    result = solve_exact(problem, time_limit=0.01, params=ExactParams(warm_start=start))
+    params = ExactParams(warm_start=start, solver="highs")
+    result = solve_exact(problem, time_limit=0.01, params=params)
     assert result.objective is not None
     assert result.objective <= problem.objective(start)
     assert result.info["horizon"] == problem.objective(start)
@@ -205,7 +206,7 @@ def test_highs_takes_the_embedded_start(capfd: pytest.CaptureFixture[str]) -> No
     problem = tiny(8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "HIGHS_OPTIONS", {**exact.HIGHS_OPTIONS, "output_flag": True})
-        solve_exact(problem)
+        solve_exact(problem, params=ExactParams(solver="highs"))
     assert "MIP start solution is feasible" in capfd.readouterr().out
 
 
@@ -244,7 +245,7 @@ def test_the_same_call_gives_the_same_result() -> None:
 
 
 def test_what_a_run_was_is_recorded() -> None:
-    info = solve_exact(tiny(2)).info
+    info = solve_exact(tiny(2), params=ExactParams(solver="highs")).info
     assert info["form"] == "compact"
     assert info["backend"].startswith("highs 1.")
     assert info["options"]["random_seed"] == 0
@@ -270,7 +271,7 @@ def test_another_solver_of_pyomo_finds_the_same() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solver": "nonesuch"}, "solver='nonesuch' is not 'highs' nor one that Pyomo finds"),
+        ({"solver": "nonesuch"}, "solver='nonesuch' does not work here; these do: highs"),
         ({"form": "fast"}, "form='fast' is not one of compact, literal"),
         ({"form": "workload"}, "form 'workload' neither solves nor bounds the problem"),
         ({"time_limit": 0}, "time_limit=0 is not positive"),
@@ -290,7 +291,7 @@ def test_an_instance_is_no_problem() -> None:
 
 def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
     queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
-    with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
+    with pytest.raises(ValueError, match="too many for form 'slots': use lp_selector"):
         solve_exact(queue, params=ExactParams(warm_start=None))
     with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
         solve_exact(queue, params=ExactParams(form="repaired"))
@@ -299,7 +300,7 @@ def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
 def test_a_large_queue_has_its_start_and_its_bound() -> None:
     queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
     result = solve_exact(queue)
-    assert "too many for form 'repaired': use lp_selector" in result.info["note"]
+    assert "too many for form 'slots': use lp_selector" in result.info["note"]
     assert result.stop in (Stop.COMPLETED, Stop.PROVEN)
     assert result.objective == gs.solve(queue, result.info["start"]).objective
     assert gs.verify_bound(queue, result.bound) is None
