@@ -1,0 +1,101 @@
+"""Which rule is for which problem, and whether it proves what a bound claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from . import completion_time, rar_ddls
+from .fields import BadFile, Refused, check_digits
+
+__all__ = ["PROBLEMS", "prove", "verify"]
+
+Number = int | Fraction
+#: by problem: what the rules need of it, its rules, and whether values are minimised
+PROBLEMS: Mapping[str, tuple[Callable[[Any], Any], Mapping[str, Callable[..., Number]], bool]] = {
+    "rar-ddls": (rar_ddls.RingProblem, rar_ddls.RULES, True),
+    "completion-time": (completion_time.GangProblem, completion_time.RULES, True),
+}
+
+
+def prove(problem: Any, certificate: Any) -> Number:
+    """Return what a certificate proves of a problem's objective.
+
+    Parameters
+    ----------
+    problem : mapping
+        As in a file of a problem, or of an entry of the library.
+    certificate : mapping
+
+    Raises
+    ------
+    BadFile
+        For what is no problem, or one for which there are no rules here.
+    Refused
+        Where the proof does not hold.
+
+    Examples
+    --------
+    >>> job = {"kind": "ring", "gpus": 1, "iterations": 50, "gradient": 0, "base_time": 0.01}
+    >>> cluster = {"nodes": [{"id": "a", "gpus": 1}, {"id": "b", "gpus": 1}]}
+    >>> instance = {"cluster": cluster, "jobs": [{"id": i, **job} for i in "abc"]}
+    >>> problem = {"kind": "problem", "problem": "rar-ddls", "instance": instance}
+    >>> prove(problem, {"kind": "area"}), prove(problem, {"kind": "longest job", "job": 0})
+    (2, 1)
+    """
+    name, data = _problem(problem)
+    read, rules, _ = PROBLEMS[name]
+    if not isinstance(certificate, Mapping):
+        raise Refused(f"a certificate is an object, not {certificate!r}")
+    check_digits("certificate", certificate)
+    kind = certificate.get("kind")
+    if not isinstance(kind, str) or kind not in rules:
+        raise Refused(f"kind={kind!r} is not one of {', '.join(rules)}")
+    return rules[kind](read(data), certificate)
+
+
+def verify(problem: Any, bound: Any) -> Number:
+    """Return what the certificate of a bound proves, which is no less than the bound claims.
+
+    Parameters
+    ----------
+    problem : mapping
+    bound : mapping
+        With "value", "method" and "certificate".
+
+    Raises
+    ------
+    BadFile, Refused
+        As :func:`prove`; also where it proves less than the value, or there is no certificate.
+    """
+    if not isinstance(bound, Mapping):
+        raise BadFile(f"a bound is an object, not {bound!r}")
+    value = bound.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise BadFile(f"value={value!r} is not a finite number")
+    if bound.get("certificate") is None:
+        raise Refused("the bound has no certificate: it is a claim that nobody can check")
+    proven = prove(problem, bound["certificate"])
+    least = PROBLEMS[_problem(problem)[0]][2]
+    if value > proven if least else value < proven:
+        raise Refused(f"the certificate proves {shown(proven)}, and the bound claims {value}")
+    return proven
+
+
+def shown(value: Number) -> str:
+    """A number as people read it."""
+    whole = isinstance(value, int) or value.denominator == 1
+    return str(int(value)) if whole else f"{value} (about {float(value):.9g})"
+
+
+def _problem(data: Any) -> tuple[str, Mapping[str, Any]]:
+    """The name and the content of a problem, also within an entry of the library."""
+    if isinstance(data, Mapping) and isinstance(data.get("problem"), Mapping):
+        data = data["problem"]
+    if not isinstance(data, Mapping) or not isinstance(data.get("problem"), str):
+        raise BadFile("this is no problem as gangsched writes it")
+    if data["problem"] not in PROBLEMS:
+        raise BadFile(f"problem={data['problem']!r} is not one of {', '.join(PROBLEMS)}")
+    return data["problem"], data

@@ -1,0 +1,146 @@
+"""Fields of JSON: what is read, or a reason why it cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+#: decimal digits of an integer in a file
+MOST_DIGITS = 4000
+
+
+class BadFile(ValueError):
+    """What is no problem, or no bound."""
+
+
+class Refused(ValueError):
+    """A certificate that is malformed, does not hold, or proves less than its bound claims."""
+
+
+def integer(data: Mapping[str, Any], name: str, least: int = 0) -> int:
+    """Return a field that is an integer, not below `least`."""
+    if name not in data:
+        raise Refused(f"field {name!r} is missing")
+    value = data[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Refused(f"{name}={value!r} is not an integer")
+    if value < least:
+        raise Refused(f"{name}={value} is below {least}")
+    return value
+
+
+def item(data: Mapping[str, Any], name: str, count: int) -> int:
+    """Return a field that is the number of one of `count` things, such as a job."""
+    value = integer(data, name)
+    if value >= count:
+        raise Refused(f"{name}={value} is not one of the {count} {name}s")
+    return value
+
+
+def integers(values: Any, name: str, *, count: int | None = None, what: str = "jobs") -> list[int]:
+    """Return a list of integers >= 0; so many, one for each of `what`."""
+    if not isinstance(values, list):
+        raise Refused(f"{name}={values!r} is not a list of integers")
+    if count not in (None, len(values)):
+        raise Refused(f"{name} has {len(values)} entries for {count} {what}")
+    for j, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Refused(f"{name}[{j}]={value!r} is not an integer >= 0")
+    return values
+
+
+def lists(values: Any, name: str, count: int, what: str) -> list[Any]:
+    """Return a list of anything, one for each of `what`."""
+    if not isinstance(values, list):
+        raise Refused(f"{name}={values!r} is not a list")
+    if len(values) != count:
+        raise Refused(f"{name} has {len(values)} entries for {count} {what}")
+    return values
+
+
+def rising(values: Any, name: str) -> list[int]:
+    """Return a list of two integers or more that rise."""
+    found = integers(values, name)
+    if len(found) < 2 or any(b <= a for a, b in pairwise(found)):
+        raise Refused(f"{name} do not rise, or are fewer than two")
+    return found
+
+
+def check_digits(place: str, value: Any) -> None:
+    """Refuse integers with more digits than can be shown."""
+    if isinstance(value, int):
+        if abs(value) >= 10**MOST_DIGITS:
+            raise Refused(f"{place} has more than {MOST_DIGITS} digits")
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            check_digits(str(key), one)
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            check_digits(f"{place}[{i}]", one)
+
+
+def number(data: Mapping[str, Any], name: str, default: Any = None) -> Fraction:
+    """Return a number of a problem as the rational that its decimal denotes: 0.1 is 1/10."""
+    value = data.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadFile(f"{name}={value!r} is not a finite number")
+    return Fraction(value) if isinstance(value, int) else Fraction(repr(value))
+
+
+def whole(data: Mapping[str, Any], name: str, default: Any = None) -> int:
+    """Return an integer >= 0 of a problem."""
+    value = data.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadFile(f"{name}={value!r} is not an integer >= 0")
+    return value
+
+
+def one_of(data: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+    """Return a word of a problem; the first one that is known where it says nothing."""
+    value = data.get(name, known[0])
+    if value not in known:
+        raise BadFile(f"{name}={value!r} is not one of {', '.join(known)}")
+    return str(value)
+
+
+def rows(data: Any, *path: str) -> list[Any]:
+    """Return the list of objects at a place in a problem."""
+    for name in path:
+        if not isinstance(data, Mapping) or name not in data:
+            raise BadFile(f"the problem has no {'.'.join(path)}")
+        data = data[name]
+    if not isinstance(data, list) or not all(isinstance(row, Mapping) for row in data):
+        raise BadFile(f"{'.'.join(path)} is not a list of objects")
+    return data
+
+
+def knapsack(sizes: list[int], values: list[int], capacity: int) -> int:
+    """Most that items of these values can add up to within the capacity, each at most once."""
+    best = {0: 0}  # by what is used, the most; whatever uses more for less is dropped
+    for size, value in zip(sizes, values, strict=True):
+        if not value:
+            continue
+        added = {used + size: worth + value for used, worth in best.items()}
+        merged, most = dict[int, int](), -1
+        for used in sorted({*best, *added}):
+            worth = max(best.get(used, -1), added.get(used, -1))
+            if used <= capacity and worth > most:
+                merged[used] = most = worth
+        best = merged
+    return max(best.values())
+
+
+def thresholded(d: int, target: int, eps: int) -> int:
+    """Scaled by C = `target`: U_eps(x) = 1 above 1 - eps/C, 0 below eps/C, else x = d/C."""
+    return target if d > target - eps else 0 if d < eps else d
+
+
+def stepped(d: int, target: int, k: int) -> int:
+    """Scaled by k C: u_k(x) = x if (k + 1) x is integral, else floor((k + 1) x) / k; k = 0: x."""
+    if k == 0:
+        return d
+    steps, rest = divmod((k + 1) * d, target)
+    return steps * target if rest else k * d

@@ -1,0 +1,271 @@
+"""Bounds of the makespan of RAR-DDLS: what each kind of certificate proves.
+
+N GPUs on servers of O_s; job j needs F_j iterations on G_j GPUs. On n servers beside p spanning
+jobs on its busiest one (itself included) an iteration takes, eq. (8),
+
+    tau_j(n, p) = 2 m (w-1)/w * (1/b^i if n = 1 else f(alpha, k(p)) / b^e) + m (w-1)/w / C
+                  + xi2 n + D_j,        w = G_j,
+
+and phi = floor(1 / tau) iterations are done in a slot, which does not increase in p. So j needs
+d_j slots at least, the fewest over all n. A schedule of makespan C gives every GPU a set of jobs
+that run one after another, with sum of d_j <= C, and puts j into the sets of G_j GPUs. Each rule
+refutes this for one C ("target"), which proves the makespan to be at least C + 1.
+
+- ``area``: all sets together hold sum_j G_j d_j <= N C. ``longest job``: d_j <= C.
+- ``dff``: a function g is dual feasible if g(d) over any set with sum d <= C adds up to at most 1;
+  then sum_j G_j g(d_j) <= N. Here g = u_k(U_eps(d / C)) (Fekete and Schepers 2001).
+- ``configuration lp``: integers v_j >= 0 that add up to at most D ("scale") over any set with
+  sum d <= C, a knapsack; then sum_j G_j v_j <= N D.
+- ``search``: nothing is relaxed. From the empty cluster on, all states that C slots can reach are
+  listed, slot by slot: what is left of each running job, and on which servers it is. Nodes,
+  contention and waiting all count. States are the same if only names of equal servers differ, and
+  end where a job cannot be ready in time even alone. It proves C + 1 if no state is empty by C.
+
+The first four take O(jobs) rationals, the knapsack O(jobs C), the search at most `MOST_STATES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import ceil, floor
+from typing import Any
+
+from .fields import (
+    BadFile,
+    Refused,
+    integer,
+    integers,
+    item,
+    knapsack,
+    number,
+    one_of,
+    rows,
+    stepped,
+    thresholded,
+    whole,
+)
+
+__all__ = ["RULES", "RingProblem"]
+
+#: states that a search may list
+MOST_STATES = 200_000
+#: a job on its way: its number, what is left of it, its GPUs on every server
+Run = tuple[int, int, tuple[int, ...]]
+
+
+class RingProblem:
+    """What the rules need of a problem: servers, gangs, and progress by (8)."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        nodes = rows(data, "instance", "cluster", "nodes")
+        if len({node.get("model", "") for node in nodes}) > 1:
+            raise BadFile("GPU models differ")
+        self.servers = [whole(node, "gpus") for node in nodes]
+        self.jobs = rows(data, "instance", "jobs")
+        self.gangs = [whole(job, "gpus") for job in self.jobs]
+        given = data.get("parameters", {})
+        self.between, self.within, self.speed = (
+            number(given, name, default)
+            for name, default in (
+                ("bandwidth_between", 1.0), ("bandwidth_within", 50.0), ("compute_speed", 50.0)
+            )
+        )  # fmt: skip
+        self.xi1, self.xi2 = number(given, "xi1", 0.5), number(given, "xi2", 1e-4)
+        self.alpha = number(given, "alpha", 0.2)
+        self.degradation = one_of(given, "degradation", ("linear", "power"))
+        self.contention = one_of(given, "contention", ("clipped", "shifted"))
+        self.exact = one_of(given, "rate", ("floor", "exact")) == "exact"
+        self.parts = 10**9 if self.exact else 1  # of an iteration, in which progress is counted
+        self.work = [whole(job, "iterations") * self.parts for job in self.jobs]
+        self.rate = lru_cache(maxsize=None)(self._rate)
+        self.shortest = [self._shortest(j) for j in range(len(self.jobs))]
+
+    @property
+    def gpus(self) -> int:
+        """N."""
+        return sum(self.servers)
+
+    def degraded(self, contenders: int) -> Fraction:
+        """f(alpha, k(p)): by how much p spanning jobs slow a link down (7)."""
+        if self.contention == "shifted":
+            k = 1 + self.xi1 * (max(contenders, 1) - 1)
+        else:
+            k = max(Fraction(1), self.xi1 * contenders)
+        if self.degradation == "linear":
+            return k + self.alpha * (k - 1)
+        return Fraction(repr(float(k) ** float(1 + self.alpha)))
+
+    def _rate(self, j: int, servers: int, contenders: int) -> int:
+        """phi_j(n, p), in parts of an iteration."""
+        job, gang = self.jobs[j], self.gangs[j]
+        ring = number(job, "gradient") * (gang - 1) / gang
+        link = 1 / self.within if servers == 1 else self.degraded(contenders) / self.between
+        tau = 2 * ring * link + ring / self.speed + number(job, "base_time") + self.xi2 * servers
+        return ceil(self.parts / tau) if self.exact else floor(1 / tau)
+
+    def _shortest(self, j: int) -> int:
+        """d_j. From two servers on, each one more costs xi2: one and the fewest above suffice."""
+        room, spans = 0, list[int]()
+        for n, size in enumerate(sorted(self.servers, reverse=True), 1):
+            room += size
+            if room >= self.gangs[j] and n <= self.gangs[j]:
+                spans.append(n)
+        if not spans:
+            raise BadFile(f"job {j}: gpus={self.gangs[j]} exceeds the cluster")
+        best = max(self.rate(j, n, 1) for n in spans[:2])
+        if best == 0:
+            raise BadFile(f"job {j} makes no progress anywhere")
+        return -(-self.work[j] // best)
+
+
+def area(problem: RingProblem, _: Mapping[str, Any]) -> int:
+    """All sets together hold sum_j G_j d_j."""
+    held = sum(g * d for g, d in zip(problem.gangs, problem.shortest, strict=True))
+    return -(-held // problem.gpus)
+
+
+def longest_job(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    """No set is shorter than a job in it."""
+    return problem.shortest[item(certificate, "job", len(problem.jobs))]
+
+
+def dff(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    """A dual feasible function of all sets is at most N."""
+    target = _target(problem, certificate)
+    k, eps = integer(certificate, "k"), integer(certificate, "eps")
+    if 2 * eps > target:
+        raise Refused(f"eps={eps} exceeds half the target {target}")
+    unit = max(k, 1) * target  # what g counts in
+    total = sum(
+        g * stepped(thresholded(d, target, eps), target, k)
+        for g, d in zip(problem.gangs, problem.shortest, strict=True)
+    )
+    _require_excess(total, problem.gpus * unit, target)
+    return target + 1
+
+
+def configuration(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    """No set is worth more than the scale, so that all GPUs' sets are worth N times that."""
+    target = _target(problem, certificate)
+    scale = integer(certificate, "scale", 1)
+    duals = integers(certificate.get("duals"), "duals", count=len(problem.jobs))
+    worth = knapsack(problem.shortest, duals, min(target, sum(problem.shortest)))
+    if worth > scale:
+        raise Refused(
+            f"duals of jobs that fit into {target} slots add up to {worth}, above scale={scale}"
+        )
+    total = sum(g * v for g, v in zip(problem.gangs, duals, strict=True))
+    _require_excess(total, problem.gpus * scale, target)
+    return target + 1
+
+
+def _require_excess(total: int, room: int, target: int) -> None:
+    if total <= room:
+        raise Refused(
+            f"target={target} is not refuted: the jobs need {total} and the GPUs offer {room}"
+        )
+
+
+def _target(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    target, longest = integer(certificate, "target", 1), max(problem.shortest, default=0)
+    if target < longest:
+        raise Refused(f"target={target} is below the longest job's {longest} slots")
+    return target
+
+
+# --- search ---------------------------------------------------------------------------------------
+
+
+def search(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    """No sequence of starts and placements is ready by `target`."""
+    target = integer(certificate, "target", 0)
+    states: set[tuple[tuple[Run, ...], tuple[int, ...]]] = {((), tuple(range(len(problem.jobs))))}
+    listed = 0
+    for left in range(target, -1, -1):
+        if any(not running and not waiting for running, waiting in states):
+            raise Refused(f"target={target} is not refuted: a schedule is ready in time")
+        if not left:
+            break
+        after = set()
+        for state in states:
+            for running, waiting in _starts(problem, *state):
+                reached = _canonical(problem, _advanced(problem, running)), waiting
+                if reached not in after and _in_time(problem, *reached, left - 1):
+                    after.add(reached)
+                    listed += 1
+            if listed > MOST_STATES:
+                raise Refused(f"target={target} takes more than {MOST_STATES} states to refute")
+        states = after
+    return target + 1
+
+
+def _starts(
+    problem: RingProblem, running: tuple[Run, ...], waiting: tuple[int, ...]
+) -> Iterator[tuple[tuple[Run, ...], tuple[int, ...]]]:
+    """All ways to start some of the waiting jobs now, wherever there is room."""
+    if not waiting:
+        yield running, ()
+        return
+    first, rest = waiting[0], waiting[1:]
+    for begun, later in _starts(problem, running, rest):
+        yield begun, (first, *later)
+        free = [size - sum(run[2][s] for run in begun) for s, size in enumerate(problem.servers)]
+        for held in _placements(problem.gangs[first], tuple(free)):
+            yield (*begun, (first, problem.work[first], held)), later
+
+
+@lru_cache(maxsize=100_000)
+def _placements(gang: int, free: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All ways to put a gang on servers with so many free GPUs."""
+    ways = product(*(range(min(gang, room) + 1) for room in free))
+    return [held for held in ways if sum(held) == gang]
+
+
+def _advanced(problem: RingProblem, running: tuple[Run, ...]) -> tuple[Run, ...]:
+    """What is left after a slot."""
+    spanning = [held for _, _, held in running if sum(map(bool, held)) > 1]
+    crowd = [sum(map(bool, column)) for column in zip(*spanning, strict=True)]
+    after = []
+    for j, left, held in running:
+        on = [s for s, gpus in enumerate(held) if gpus]
+        contenders = max(crowd[s] for s in on) if len(on) > 1 else 1
+        left -= problem.rate(j, len(on), contenders)
+        if left > 0:
+            after.append((j, left, held))
+    return tuple(after)
+
+
+def _canonical(problem: RingProblem, running: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The same run, with equal servers in the order of what they hold."""
+    runs = sorted(running)
+    columns = [tuple(held[s] for _, _, held in runs) for s in range(len(problem.servers))]
+    sizes = problem.servers
+    order = sorted(range(len(sizes)), key=lambda s: (sizes[s], columns[s]))
+    places = sorted(range(len(sizes)), key=lambda s: (sizes[s], s))
+    named = dict(zip(places, order, strict=True))  # the server whose jobs come here
+    return tuple(
+        (j, left, tuple(held[named[s]] for s in range(len(sizes)))) for j, left, held in runs
+    )
+
+
+def _in_time(
+    problem: RingProblem, running: tuple[Run, ...], waiting: tuple[int, ...], left: int
+) -> bool:
+    """Whether each job could be ready in so many slots if it were alone, and all by area."""
+    area = sum(problem.gangs[j] * problem.shortest[j] for j in waiting)
+    if any(problem.shortest[j] > left for j in waiting) or area > problem.gpus * left:
+        return False
+    spans = ((sum(map(bool, held)), j, rest) for j, rest, held in running)
+    return all(rest <= left * problem.rate(j, n, 1) for n, j, rest in spans)
+
+
+RULES: Mapping[str, Callable[[RingProblem, Mapping[str, Any]], int]] = {
+    "area": area,
+    "longest job": longest_job,
+    "dff": dff,
+    "configuration lp": configuration,
+    "search": search,
+}
