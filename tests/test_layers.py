@@ -9,7 +9,7 @@ import pytest
 
 from layout import sources
 
-LAYERS = ["instances", "formulations", "solvers", "analysis"]
+LAYERS = ["verify", "instances", "formulations", "solvers", "analysis"]
 STEMS = ["unisched", "rar_ddls", "irmp", "gandiva_fair", "ltgf"]
 SOURCES = sources()
 

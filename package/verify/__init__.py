@@ -7,9 +7,21 @@ bound can read its rule, or copy this folder elsewhere and run it.
 
     python -m gangsched.verify PROBLEM BOUND
 
-:func:`gangsched.verify_bound` has faster rules for large instances; tests compare the two on
-corrupted certificates. Problems: RAR-DDLS (:mod:`.rar_ddls`) and completion times
-(:mod:`.completion_time`).
+:func:`gangsched.verify_bound` has faster rules, and asks this package too where a problem is small;
+tests compare the two on corrupted certificates.
+
+================================  ===================================================
+problem                           rules
+================================  ===================================================
+rar-ddls                          :mod:`.rar_ddls`
+unisched                          :mod:`.unisched`
+irmp                              :mod:`.irmp`
+gandiva-fair                      :mod:`.market`
+ltgf, ltgf-round, ltgf-fluid,     :mod:`.fairness`
+sharing-incentive
+completion-time                   :mod:`.completion_time`
+deadline-rewards                  :mod:`.deadline_rewards`
+================================  ===================================================
 """
 
 from __future__ import annotations

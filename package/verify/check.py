@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from . import completion_time, rar_ddls
+from . import completion_time, deadline_rewards, fairness, irmp, market, rar_ddls, unisched
 from .fields import BadFile, Refused, check_digits
 
 __all__ = ["PROBLEMS", "prove", "verify"]
@@ -16,7 +16,15 @@ Number = int | Fraction
 #: by problem: what the rules need of it, its rules, and whether values are minimised
 PROBLEMS: Mapping[str, tuple[Callable[[Any], Any], Mapping[str, Callable[..., Number]], bool]] = {
     "rar-ddls": (rar_ddls.RingProblem, rar_ddls.RULES, True),
+    "unisched": (unisched.LeaseProblem, unisched.RULES, False),
+    "irmp": (irmp.RevenueProblem, irmp.RULES, False),
+    "gandiva-fair": (market.Market, market.RULES, False),
+    "ltgf": (fairness.SharedCluster, fairness.LIFE_RULES, False),
+    "ltgf-round": (fairness.Round, fairness.ROUND_RULES, False),
+    "ltgf-fluid": (fairness.Fluid, fairness.FLUID_RULES, False),
     "completion-time": (completion_time.GangProblem, completion_time.RULES, True),
+    "sharing-incentive": (fairness.SharedCluster, fairness.SHARING_RULES, True),
+    "deadline-rewards": (deadline_rewards.DeadlineProblem, deadline_rewards.RULES, False),
 }
 
 

@@ -48,7 +48,7 @@ from .fields import (
     whole,
 )
 
-__all__ = ["RULES", "GangProblem"]
+__all__ = ["RULES", "GangProblem", "least_cost"]
 
 #: parts of a second's work on the reference model
 FULL = 1_000_000
@@ -274,7 +274,7 @@ def gpu_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     for j, divisor in enumerate(problem.divisors):
         rate, gang = scale * problem.weights[j], problem.scale * divisor * problem.gangs[j]
         cost += (
-            _least_cost(problem.releases[j], problem.seconds[j], rate, gang, times, prices)
+            least_cost(problem.releases[j], problem.seconds[j], rate, gang, times, prices)
             // divisor
         )
     worth = sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
@@ -282,7 +282,7 @@ def gpu_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     return problem.rounded(problem.since() + Fraction(total, scale))
 
 
-def _least_cost(
+def least_cost(
     start: int, need: int, rate: int, gang: int, times: list[int], prices: list[int]
 ) -> int:
     """Least over C of rate (C - start) + gang (price of the cheapest `need` seconds before C).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
@@ -106,6 +107,26 @@ def one_of(data: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
     return str(value)
 
 
+def flag(data: Mapping[str, Any], name: str, *, default: bool) -> bool:
+    """Return a truth value of a problem."""
+    value = data.get(name, default)
+    if not isinstance(value, bool):
+        raise BadFile(f"{name}={value!r} is not true or false")
+    return value
+
+
+def steps(job: Mapping[str, Any]) -> list[tuple[int, float]]:
+    """Return the pairs (deadline, value) of a job."""
+    found = []
+    for pair in job.get("rewards") or ():
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise BadFile(f"rewards: {pair!r} is not a pair (deadline, value)")
+        deadline, value = pair
+        number({"value": value}, "value")
+        found.append((whole({"deadline": deadline}, "deadline"), float(value)))
+    return found
+
+
 def rows(data: Any, *path: str) -> list[Any]:
     """Return the list of objects at a place in a problem."""
     for name in path:
@@ -115,6 +136,11 @@ def rows(data: Any, *path: str) -> list[Any]:
     if not isinstance(data, list) or not all(isinstance(row, Mapping) for row in data):
         raise BadFile(f"{'.'.join(path)} is not a list of objects")
     return data
+
+
+def to_float(value: Fraction) -> Fraction:
+    """Return the float next to a value, as objectives are; the value itself beyond all floats."""
+    return Fraction(float(value)) if abs(value) <= sys.float_info.max else value
 
 
 def knapsack(sizes: list[int], values: list[int], capacity: int) -> int:
