@@ -18,12 +18,12 @@ PROBLEMS: Mapping[str, tuple[Callable[[Any], Any], Mapping[str, Callable[..., Nu
     "rar-ddls": (rar_ddls.RingProblem, rar_ddls.RULES, True),
     "unisched": (unisched.LeaseProblem, unisched.RULES, False),
     "irmp": (irmp.RevenueProblem, irmp.RULES, False),
-    "gandiva-fair": (market.Market, market.RULES, False),
-    "ltgf": (fairness.SharedCluster, fairness.LIFE_RULES, False),
-    "ltgf-round": (fairness.Round, fairness.ROUND_RULES, False),
-    "ltgf-fluid": (fairness.Fluid, fairness.FLUID_RULES, False),
+    "gandiva-fair": (market.MarketProblem, market.RULES, False),
+    "ltgf": (fairness.SharingProblem, fairness.LIFE_RULES, False),
+    "ltgf-round": (fairness.RoundProblem, fairness.ROUND_RULES, False),
+    "ltgf-fluid": (fairness.FluidProblem, fairness.FLUID_RULES, False),
     "completion-time": (completion_time.GangProblem, completion_time.RULES, True),
-    "sharing-incentive": (fairness.SharedCluster, fairness.SHARING_RULES, True),
+    "sharing-incentive": (fairness.SharingProblem, fairness.SHARING_RULES, True),
     "deadline-rewards": (deadline_rewards.DeadlineProblem, deadline_rewards.RULES, False),
 }
 

@@ -54,7 +54,7 @@ MOST_GPUS, LEAST_WAIT = 10_000_000, 60
 Number = int | Fraction
 
 
-class SharedCluster:
+class SharingProblem:
     """Users by weight, and their jobs."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class SharedCluster:
         return self.gpus * part
 
 
-def life(cluster: SharedCluster, certificate: Mapping[str, Any]) -> Fraction:
+def life(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Fraction:
     """A job's share while it is served without a pause is what it is due at least."""
     j = item(certificate, "job", len(cluster.jobs))
     gang, begin, end = cluster.gangs[j], cluster.releases[j], cluster.releases[j] + cluster.work[j]
@@ -102,7 +102,7 @@ def life(cluster: SharedCluster, certificate: Mapping[str, Any]) -> Fraction:
     return gang * cluster.work[j] / due
 
 
-class Fluid:
+class FluidProblem:
     """Gangs that stay active, and their shares."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ class Fluid:
             raise BadFile("fluid: gangs and shares are not equally many")
 
 
-def packing(fluid: Fluid, certificate: Mapping[str, Any]) -> Fraction:
+def packing(fluid: FluidProblem, certificate: Mapping[str, Any]) -> Fraction:
     """No set of gangs that fit is worth more than the scale."""
     scale = integer(certificate, "scale", 1)
     duals = integers(certificate.get("duals"), "duals", count=len(fluid.gangs))
@@ -133,7 +133,7 @@ def packing(fluid: Fluid, certificate: Mapping[str, Any]) -> Fraction:
     return scale / needed
 
 
-class Round:
+class RoundProblem:
     """What users have got and are due at the end of a lease, and gangs that could run."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ class Round:
             raise BadFile("round: attained and fair are not of equally many users")
 
 
-def gang_sums(problem: Round, certificate: Mapping[str, Any]) -> Fraction:
+def gang_sums(problem: RoundProblem, certificate: Mapping[str, Any]) -> Fraction:
     """Not all of the users can have the level."""
     level = Fraction(integer(certificate, "level"), integer(certificate, "scale", 1))
     users = integers(certificate.get("users"), "users")
@@ -185,7 +185,7 @@ def gang_sums(problem: Round, certificate: Mapping[str, Any]) -> Fraction:
     return Fraction(float(max(below)))
 
 
-def user_prices(cluster: SharedCluster, certificate: Mapping[str, Any]) -> Number:
+def user_prices(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Number:
     """Weighted flow times cost so much, and are so much per unit of the worst ratio."""
     times = rising(certificate.get("times"), "times")
     prices = integers(certificate.get("prices"), "prices", count=len(times) - 1, what="intervals")
@@ -214,7 +214,7 @@ def user_prices(cluster: SharedCluster, certificate: Mapping[str, Any]) -> Numbe
     return Fraction(total, over) if over else Fraction(0)
 
 
-def _terms(cluster: SharedCluster, user: str, jobs: list[int]) -> tuple[int, int]:
+def _terms(cluster: SharingProblem, user: str, jobs: list[int]) -> tuple[int, int]:
     """b_u and d_u of the reading."""
     busy = sum(cluster.work[j] for j in jobs)
     if cluster.reading == "stretch":
@@ -225,7 +225,7 @@ def _terms(cluster: SharedCluster, user: str, jobs: list[int]) -> tuple[int, int
     return busy, max(flow - busy, LEAST_WAIT * len(jobs))
 
 
-def _alone(cluster: SharedCluster, quota: Fraction, jobs: list[int]) -> int:
+def _alone(cluster: SharingProblem, quota: Fraction, jobs: list[int]) -> int:
     """Sum of flow times on the quota by least remaining area, then release and number.
 
     Areas are in parts of a GPU second that make the quota whole; the last job served has what is

@@ -103,7 +103,7 @@ class RevenueProblem:
         return one, min(most, there)
 
 
-class Prices:
+class SlotPrices:
     """A certificate: prices of each class and slot, and what they add up to from slot 0 on."""
 
     def __init__(self, problem: RevenueProblem, certificate: Mapping[str, Any]) -> None:
@@ -165,7 +165,7 @@ def _up(value: float, scale: Fraction) -> int:
 
 def revenue_prices(problem: RevenueProblem, certificate: Mapping[str, Any]) -> Fraction:
     """What all nodes are worth, and the most that each job gains."""
-    prices = Prices(problem, certificate)
+    prices = SlotPrices(problem, certificate)
     gain = _fluid_gain if prices.fluid else _gain
     total = Fraction(prices.spent)
     for j in range(len(problem.jobs)):
@@ -195,7 +195,9 @@ def _rounded(problem: RevenueProblem, total: Fraction) -> Fraction:
     return max(Fraction(total // step * step), min(total, Fraction(highest - EXACT)))
 
 
-def _least_gain(problem: RevenueProblem, prices: Prices, j: int, slots: int | None) -> int | None:
+def _least_gain(
+    problem: RevenueProblem, prices: SlotPrices, j: int, slots: int | None
+) -> int | None:
     """Of a job that does not run, or ends after the last slot."""
     gains = [0] if problem.optional else []
     if slots is not None:
@@ -208,7 +210,7 @@ def _least_gain(problem: RevenueProblem, prices: Prices, j: int, slots: int | No
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def _gain(problem: RevenueProblem, prices: Prices, j: int) -> int | None:
+def _gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> int | None:
     """The most of any run; of each the ends that promise most come first, until none gains more."""
     runs = sorted(_runs(problem, j))
     best = _least_gain(problem, prices, j, runs[0][0] if runs else None)
@@ -283,7 +285,7 @@ def _spread(
 # --- jobs that may change from slot to slot -------------------------------------------------------
 
 
-def _fluid_gain(problem: RevenueProblem, prices: Prices, j: int) -> Fraction | None:
+def _fluid_gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> Fraction | None:
     pieces = _pieces(problem, j)
     batches, most = problem.batches(j), sum((size for size, _, _ in pieces), Fraction(0))
     floor = _least_gain(problem, prices, j, math.ceil(batches / most) if most else None)

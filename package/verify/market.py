@@ -24,13 +24,13 @@ from typing import Any
 
 from .fields import BadFile, Refused, one_of
 
-__all__ = ["RULES", "Market"]
+__all__ = ["RULES", "MarketProblem"]
 
 #: digits of logarithms
 DIGITS = 40
 
 
-class Market:
+class MarketProblem:
     """What the rule needs of a problem."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ class Market:
         return cap is not None and cap <= rate * self.tickets[user]
 
 
-def gpu_prices(market: Market, certificate: Mapping[str, Any]) -> Fraction:
+def gpu_prices(market: MarketProblem, certificate: Mapping[str, Any]) -> Fraction:
     """No allocation is worth more than what it can pay for."""
     prices = _numbers(certificate, "prices", len(market.gpus))
     mu = _numbers(certificate, "caps", len(market.caps))
@@ -96,7 +96,9 @@ def gpu_prices(market: Market, certificate: Mapping[str, Any]) -> Fraction:
     return spent / due
 
 
-def _nash(market: Market, prices: list[Fraction], mu: list[Fraction], spent: Fraction) -> Fraction:
+def _nash(
+    market: MarketProblem, prices: list[Fraction], mu: list[Fraction], spent: Fraction
+) -> Fraction:
     up = Context(prec=DIGITS, rounding=ROUND_CEILING)
     every, total = sum(market.tickets), spent - 1
     for u, row in enumerate(market.speeds):

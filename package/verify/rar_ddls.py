@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
 from math import ceil, floor
 from typing import Any
 
@@ -50,8 +49,8 @@ from .fields import (
 
 __all__ = ["RULES", "RingProblem"]
 
-#: states that a search may list
-MOST_STATES = 200_000
+#: jobs of a search, states that it may list, and ways to start jobs that it may try
+MOST_JOBS, MOST_STATES, MOST_WAYS = 12, 200_000, 1_000_000
 #: a job on its way: its number, what is left of it, its GPUs on every server
 Run = tuple[int, int, tuple[int, ...]]
 
@@ -182,8 +181,10 @@ def _target(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
 def search(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     """No sequence of starts and placements is ready by `target`."""
     target = integer(certificate, "target", 0)
+    if len(problem.jobs) > MOST_JOBS:
+        raise Refused(f"a search is for at most {MOST_JOBS} jobs, there are {len(problem.jobs)}")
     states: set[tuple[tuple[Run, ...], tuple[int, ...]]] = {((), tuple(range(len(problem.jobs))))}
-    listed = 0
+    listed = ways = 0
     for left in range(target, -1, -1):
         if any(not running and not waiting for running, waiting in states):
             raise Refused(f"target={target} is not refuted: a schedule is ready in time")
@@ -192,6 +193,9 @@ def search(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
         after = set()
         for state in states:
             for running, waiting in _starts(problem, *state):
+                ways += 1
+                if ways > MOST_WAYS:
+                    raise Refused(f"target={target} takes more than {MOST_WAYS} ways to refute")
                 reached = _canonical(problem, _advanced(problem, running)), waiting
                 if reached not in after and _in_time(problem, *reached, left - 1):
                     after.add(reached)
@@ -217,11 +221,15 @@ def _starts(
             yield (*begun, (first, problem.work[first], held)), later
 
 
-@lru_cache(maxsize=100_000)
-def _placements(gang: int, free: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _placements(gang: int, free: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """All ways to put a gang on servers with so many free GPUs."""
-    ways = product(*(range(min(gang, room) + 1) for room in free))
-    return [held for held in ways if sum(held) == gang]
+    if not free:
+        if not gang:
+            yield ()
+        return
+    for here in range(max(0, gang - sum(free[1:])), min(gang, free[0]) + 1):
+        for others in _placements(gang - here, free[1:]):
+            yield (here, *others)
 
 
 def _advanced(problem: RingProblem, running: tuple[Run, ...]) -> tuple[Run, ...]:

@@ -46,7 +46,7 @@ __all__ = ["RULES", "LeaseProblem"]
 FULL = 1_000_000
 
 
-class Option(NamedTuple):
+class LeaseOption(NamedTuple):
     """Pieces of a gang, so many of the first leases of a job, and what that is worth."""
 
     pieces: tuple[int, ...]
@@ -124,7 +124,7 @@ class LeaseProblem:
             yield (gang if self.kind == "exact" else power,), FULL
             yield (1,) * gang, round(FULL * self.jobs[j].get("split_speed", 1.0))
 
-    def options(self, j: int) -> Iterator[Option]:
+    def options(self, j: int) -> Iterator[LeaseOption]:
         """What can be chosen for a job."""
         for pieces, speed in self.allocations(j):
             if self.due(j):
@@ -132,9 +132,9 @@ class LeaseProblem:
                 for deadline, value in self.rewards[j]:
                     terms = _terms(self, j, release + deadline - self.first(j) * self.lease, speed)
                     if terms is not None:
-                        yield Option(pieces, *terms, value)
+                        yield LeaseOption(pieces, *terms, value)
             elif self.first(j) == 0:
-                yield Option(pieces, 1, 1, self.small_value(j, speed))
+                yield LeaseOption(pieces, 1, 1, self.small_value(j, speed))
 
     def small_value(self, j: int, speed: int) -> float:
         """What lease 0 is worth: tau / (tau + remaining time) without deadlines."""

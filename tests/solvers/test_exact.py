@@ -493,7 +493,7 @@ def test_a_time_limit_ends_the_building_of_every_large_model(
     """A hundredth of a second: no solver is called, and what is known without is returned."""
     problem = large(name)
     monkeypatch.setattr(exact, "_solve_highs", None)
-    result = solve_exact(problem, time_limit=1e-9)
+    result = solve_exact(problem, time_limit=1e-9, params=ExactParams(solver="highs"))
     assert result.stop is Stop.TIME_LIMIT
     assert result.info["note"] == "the time was over before the model was built"
     assert (result.solution is not None) == (name == "rar-ddls")
