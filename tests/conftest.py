@@ -110,6 +110,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.fixture
+def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bound of RAR-DDLS by a search of all states, which is the optimum of a tiny problem."""
+    from gangsched.analysis.proofs import makespan
+
+    monkeypatch.setattr(makespan, "MOST_JOBS", 0)
+
+
 @pytest.fixture(scope="session")
 def traces() -> Path:
     """Folder of real job traces, which are not part of the project."""

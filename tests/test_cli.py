@@ -323,6 +323,7 @@ def test_solve_writes_a_proven_optimum_as_one(gangsched_: Gangsched) -> None:
     assert (result.objective, result.status.value) == (646, "optimal")
 
 
+@pytest.mark.usefixtures("no_search")
 def test_a_claim_without_a_certificate_is_not_called_proven(gangsched_: Gangsched) -> None:
     """Two gangs whose optimum, 4, only branch and bound has found; the area proves 2."""
     args = ("--solver", "exact", "--time-limit", "60", "--json", "r.json")
@@ -470,6 +471,7 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
         ("rar-contention-0", "exact", "optimal (claimed)"),
     ],
 )
+@pytest.mark.usefixtures("no_search")
 def test_screen_json_and_report_agree_on_a_status(
     gangsched_: Gangsched, name: str, best: str, status: str
 ) -> None:

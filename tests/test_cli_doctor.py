@@ -73,6 +73,7 @@ def test_what_solve_refuses(capsys: pytest.CaptureFixture[str], args: list[str],
 
 
 @pytest.mark.process
+@pytest.mark.usefixtures("no_search")
 @pytest.mark.parametrize(
     ("backend", "method"), [("highs", "branch and bound"), ("cp-sat", "cp-sat")]
 )

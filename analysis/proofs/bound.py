@@ -7,7 +7,7 @@ again. No solver's claim is among them.
 ================  ===========================  ============================  ======================
 problem           quick                        standard                      full
 ================  ===========================  ============================  ======================
-RarDdls           dual feasible functions      configuration LP              the same
+RarDdls           dual feasible functions      configuration LP              all states of tiny ones
 UniSched          one price of GPU leases      prices of the LP              the same
 Irmp              column generation to 1e-3    the same                      to 1e-5
 GpuMarket         prices of the market: the    the same                      the same
@@ -89,6 +89,7 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     RarDdls: {
         "quick": _maker(".makespan.dff_bound", timed=False),
         "standard": _maker(".makespan.configuration_bound"),
+        "full": _maker(".makespan.search_bound"),
     },
     UniSched: {
         "quick": _maker(".leases.one_price_bound", timed=False),

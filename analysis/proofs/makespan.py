@@ -4,7 +4,8 @@ These all relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j diffe
 slots each, a GPU serves its jobs one after another. d_j is the shortest duration of the job over
 all spans, alone in the cluster; contention only slows jobs down, so every schedule of makespan C
 fits this. It is bin packing with N bins of size C where job j is G_j items of size d_j in different
-bins. :func:`verify_bound` holds the proofs and shares no code with the searches here.
+bins. Only the search of all states relaxes nothing. :func:`verify_bound` holds the proofs and shares
+no code with what finds bounds here.
 
 =============================  ===============================  ======================
 bound                          strength                         cost
@@ -12,6 +13,7 @@ bound                          strength                         cost
 :func:`area_bound`             mean load and longest job        O(jobs)
 :func:`dff_bound`              + jobs that do not fit together  milliseconds
 :func:`configuration_bound`    the LP of all sets of jobs       up to seconds
+:func:`search_bound`           the optimum, of tiny problems    up to seconds
 =============================  ===============================  ======================
 """
 
@@ -33,15 +35,18 @@ from ...solvers.rar_ddls.bounds import area_bound
 from ...solvers.result import Bound
 from .bound import bound
 from .configurations import Configurations
+from .plain import plainly_proven
 from .verify import InvalidCertificate, NoCertificate, verify_bound
 
 __all__ = [
     "InvalidCertificate", "NoCertificate", "area_bound", "best_bound", "configuration_bound",
-    "dff_bound", "verify_bound",
+    "dff_bound", "search_bound", "verify_bound",
 ]  # fmt: skip
 
 Ints = NDArray[Any]  # int64, or Python integers where int64 could overflow
 
+#: jobs and slots up to which all states are searched
+MOST_JOBS, MOST_SLOTS = 6, 16
 #: dual feasible functions u_k are tried for k = 1 .. MAX_K
 MAX_K = 20
 #: targets that are all tried, and parts that a longer range is cut into
@@ -298,6 +303,55 @@ def configuration_bound(problem: RarDdls, *, time_limit: float | None = None) ->
             low, step = target + 1, 2 * step
             best = _configuration(target, *proof)
     return best
+
+
+def search_bound(problem: RarDdls, *, time_limit: float | None = None) -> Bound:
+    """Return the least makespan of a tiny problem; for others the bound by dual feasible functions.
+
+    Parameters
+    ----------
+    problem : RarDdls
+        Tiny: at most :data:`MOST_JOBS` jobs, and a bound of at most :data:`MOST_SLOTS` slots.
+    time_limit : float or None
+        Seconds after which no further makespan is tried.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "search", "target": C}``: no state that C slots can reach has all
+        jobs complete, whatever starts when and where; nodes, contention and waiting all count.
+
+    Notes
+    -----
+    Makespans are tried upwards until there is a schedule, or there are too many states. What the
+    certificate claims is found by the verifier's own search: there is nothing else to replay.
+
+    Examples
+    --------
+    Two jobs that have to share a link if both run, which costs more than to wait:
+
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
+    >>> cluster = Cluster.of_sizes([2, 2, 2])
+    >>> problem = RarDdls(Instance(cluster, jobs), xi1=1, xi2=0.005, alpha=0.5)
+    >>> dff_bound(problem).value, search_bound(problem).value
+    (2, 4)
+    """
+    begin, found = time.monotonic(), dff_bound(problem)
+    if len(problem.jobs) > MOST_JOBS:
+        return found
+    while found.value <= MOST_SLOTS:
+        if time_limit is not None and time.monotonic() - begin >= time_limit:
+            break
+        certificate = {"kind": "search", "target": int(found.value)}
+        try:
+            proven = plainly_proven(problem, certificate)
+        except ValueError:
+            break
+        if proven is None:
+            break
+        found = Bound(int(proven), "search of all states", certificate)
+    return found
 
 
 def _configuration(target: int, scale: int, duals: list[int]) -> Bound:

@@ -33,7 +33,6 @@ from typing import Any
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.gandiva_fair.problem import GpuMarket
-from ...formulations.io import problem_to_dict
 from ...formulations.irmp.problem import Irmp
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
@@ -44,7 +43,6 @@ from ...formulations.unisched.problem import UniSched
 from ...instances.check import written
 from ...instances.display import shortened
 from ...solvers.result import Bound
-from ...verify import prove
 from . import (
     verify_completion_time,
     verify_deadline_rewards,
@@ -52,6 +50,7 @@ from . import (
     verify_rar_ddls,
     verify_user_prices,
 )
+from .plain import plainly_proven
 from .verify_irmp import revenue_prices
 from .verify_market import gpu_prices
 from .verify_unisched import lease_prices
@@ -143,22 +142,9 @@ def verify_bound(problem: Any, bound: Bound) -> None:
 
 def _plainly(problem: Any, certificate: Mapping[str, Any]) -> int | Fraction | None:
     """What the plain verifier proves of a small problem; None where it is not asked."""
-    if len(getattr(problem, "jobs", ())) > SMALL:
+    if len(getattr(problem, "jobs", ())) > SMALL or certificate["kind"] == "search":
         return None
-    try:
-        data = problem_to_dict(problem)
-    except TypeError:  # one with a function, which no file holds
-        return None
-    return prove(_as_json(data), _as_json(certificate))
-
-
-def _as_json(value: Any) -> Any:
-    """Data as a file would give it back."""
-    if isinstance(value, Mapping):
-        return {key: _as_json(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(one) for one in value]
-    return value
+    return plainly_proven(problem, certificate)
 
 
 def check_digits(place: str, value: Any) -> None:

@@ -14,6 +14,8 @@ C + 1.
   less; then sum_j G_j g(d_j) <= N. Here g = u_k(U_eps(d / C)), see :mod:`.dual_feasible`.
 - ``configuration lp``: duals v_j >= 0 with sum of v_j <= D ("scale") over every set with
   sum d_j <= C (a 0/1 knapsack, solved here by dynamic programming); then sum_j G_j v_j <= N D.
+- ``search``: all states that can be reached by C, without any relaxation, are listed by
+  :mod:`gangsched.verify.rar_ddls`, and in none of them are all jobs complete.
 
 O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
 """
@@ -25,6 +27,7 @@ from typing import Any
 
 from ...formulations.rar_ddls.problem import RarDdls
 from .packings import knapsack, stepped, thresholded
+from .plain import plainly_proven
 from .readers import integer, integers, item
 
 __all__ = ["RULES", "durations_of"]
@@ -68,6 +71,13 @@ def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
     total = sum(job.gpus * v for job, v in zip(problem.jobs, duals, strict=True))
     _require_excess(total, problem.instance.cluster.gpus * scale, target)
     return target + 1
+
+
+def _search(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    proven = plainly_proven(problem, certificate)
+    if proven is None:
+        raise ValueError("a search is of a problem that a file can hold")
+    return int(proven)
 
 
 def _require_excess(total: int, room: int, target: int) -> None:
@@ -114,4 +124,5 @@ RULES = {
     "longest job": _longest_job,
     "dff": _dff,
     "configuration lp": _configuration,
+    "search": _search,
 }

@@ -410,6 +410,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "instances.compiled",
         "solvers.result",
         "packings",
+        "plain",  # gangsched.verify, which imports nothing of ours
         "readers",
         "verify_alone_core",
         "verify_completion_time",

@@ -182,6 +182,7 @@ def test_the_bound_of_a_tiny_optimum_is_certified_where_it_can_be(seed: int) -> 
     assert (result.bound.certificate is not None) == (bound.value == optimum(seed))
 
 
+@pytest.mark.usefixtures("no_search")
 def test_some_of_them_are_and_some_are_not() -> None:
     met = [gs.bound(tiny(seed), "full").value == optimum(seed) for seed in SEEDS[::9]]
     assert 0 < sum(met) < len(met)

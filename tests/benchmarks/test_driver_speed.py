@@ -44,7 +44,7 @@ def test_skipping_is_faster_than_every_round(name: str) -> None:
 def test_ten_times_the_jobs_cost_about_ten_times_as_much(name: str) -> None:
     few, many = workload(10_000, nodes=128), workload(100_000, nodes=128)
     policy = POLICIES[name]()
-    assert times_faster(partial(gs.drive, few, policy), partial(gs.drive, many, policy)) < 30
+    assert times_faster(partial(gs.drive, few, policy), partial(gs.drive, many, policy)) < 40
 
 
 def test_columns_by_position_are_faster_than_the_whole_matrix() -> None:

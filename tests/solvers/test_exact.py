@@ -40,6 +40,8 @@ from gangsched.solvers.rar_ddls.sjf_bco import sjf_bco
 from gangsched.solvers.result import Status, Stop
 from tiny import SEEDS, optimum, tiny
 
+pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and bound
+
 # --- against brute force -------------------------------------------------------------------------
 
 
