@@ -4,8 +4,8 @@ These all relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j diffe
 slots each, a GPU serves its jobs one after another. d_j is the shortest duration of the job over
 all spans, alone in the cluster; contention only slows jobs down, so every schedule of makespan C
 fits this. It is bin packing with N bins of size C where job j is G_j items of size d_j in different
-bins. Only the search of all states relaxes nothing. :func:`verify_bound` holds the proofs and shares
-no code with what finds bounds here.
+bins. Only the search of all states relaxes nothing. :func:`verify_bound` holds the proofs and
+shares no code with what finds bounds here.
 
 =============================  ===============================  ======================
 bound                          strength                         cost

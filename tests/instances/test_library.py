@@ -142,9 +142,10 @@ def test_all_claims_hold(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", [f"rar-contention-{k}" for k in range(3)])
 def test_a_claim_is_what_exhaustive_search_gives(name: str) -> None:
+    """And it is no mere claim: the bound has a certificate."""
     found = library.entry(name)
-    assert found.claim is not None
-    assert optimum(problem_from_dict(found.problem)) == found.objective == found.claim["value"]
+    assert (found.claim, found.bound["certificate"]["kind"]) == (None, "search")
+    assert optimum(problem_from_dict(found.problem)) == found.objective == found.bound["value"]
 
 
 def test_a_large_instance_is_made_by_its_generator() -> None:
@@ -282,7 +283,7 @@ def test_show_says_how_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
         "Information: all solvers know the whole instance; seeds: 3 of the instance, 0 of solvers",
     ):  # fmt: skip
         assert text in out
-    assert "claimed, without a certificate" in called(capsys, "show", "rar-contention-0")[1]
+    assert "claimed, without a certificate" in called(capsys, "show", "revenue-linear-5")[1]
     assert "too long for a file" in called(capsys, "show", "flow-10000")[1]
     out = called(capsys, "show", "rar-small-1", "--json", "-")[1]
     assert json.loads(out) == json.loads(library.path_of("rar-small-1").read_text("ascii"))

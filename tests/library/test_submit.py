@@ -251,17 +251,17 @@ def test_more_is_better_where_it_is_maximised(
 def test_a_certificate_takes_the_place_of_a_claim(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    known = library.entry("rar-contention-1")
-    assert (known.claim or {})["value"] == 8 > (known.proof or {})["value"]
+    known = library.entry("queue-helios-20-load150")
+    assert (known.claim or {})["value"] == 1800 < (known.proof or {})["value"] == 1900
     monkeypatch.setattr(submissions, "verify_bound", lambda problem, bound: None)
-    for value, claimed in ((8, False), (7, True)):
+    for value, claimed in ((1800, False), (1850, True)):
         bound = {"value": value, "method": "mine", "certificate": {"kind": "mine"}}
         data = without(submission(name=known.name, bound=bound), "solution", "objective")
         judged, after = submissions.judge(submissions.read_submission(written(tmp_path, data)))
         assert [one.word for one in judged] == ["better"]
         assert (after.proof or {})["value"] == value
         assert (after.claim is not None) == claimed
-        assert after.bound["value"] == 8
+        assert after.bound["value"] == 1800
 
 
 def test_what_is_better_is_accepted(
