@@ -5,6 +5,8 @@
     python3 run.py test [ARGS]   the plain tests; ARGS go to pytest
     python3 run.py test --all    all tests: papers, documentation, processes, slow ones
     python3 run.py check         lint, format and types
+    python3 run.py site          the documentation as a site, in build/site
+    python3 run.py notebooks     the notebooks alone, executed, in build/notebooks
 
 The first call makes the virtual environment .venv and installs the project into it; later calls
 install again only when pyproject.toml or the set of package files has changed.
@@ -30,7 +32,7 @@ WARM = VENV / "gangsched-compiled"
 
 # What each command needs installed; every entry includes those before it.
 EXTRAS = ["", "[test]", "[dev]"]
-NEEDS = {"demo": "", "test": "[test]", "check": "[dev]"}
+NEEDS = {"demo": "", "test": "[test]", "check": "[dev]", "site": "[test]", "notebooks": "[test]"}
 
 # How pip says that it got no answer from the package index.
 NO_NETWORK = (
@@ -56,12 +58,16 @@ def main(argv: list[str]) -> int:
     if argv[:1] in (["-h"], ["--help"], ["help"]):
         print(__doc__.strip())
         return 0
-    if not argv or argv[0] not in NEEDS or (argv[0] == "check" and argv[1:]):
-        print("usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | check", file=sys.stderr)
+    bare = ("check", "site", "notebooks")
+    if not argv or argv[0] not in NEEDS or (argv[0] in bare and argv[1:]):
+        print(
+            "usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | " + " | ".join(bare),
+            file=sys.stderr,
+        )
         return 2
     try:
         install(NEEDS[argv[0]])
-        if argv[0] != "check" and not warm():
+        if argv[0] in ("demo", "test") and not warm():
             return 1
         return COMMANDS[argv[0]](argv[1:])
     except (Failure, OSError) as failure:
@@ -95,7 +101,35 @@ def check(_: list[str]) -> int:
     return next((code for code in codes if code), 0)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check}
+def site(_: list[str]) -> int:
+    """Build the site; a warning fails it."""
+    made = ROOT / "build" / "site"
+    code = call("-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "docs", str(made))
+    if not code:
+        say("made %s" % (made / "contents.html").relative_to(ROOT))
+    return code
+
+
+def notebooks(_: list[str]) -> int:
+    """Execute each notebook and write what it shows."""
+    made = ROOT / "build" / "notebooks"
+    made.mkdir(parents=True, exist_ok=True)
+    codes = []
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.md")):
+        target = made / (path.stem + ".html")
+        codes.append(
+            call(
+                "-c", "from myst_nb.docutils_ import cli_html5; cli_html5()",
+                "--nb-execution-mode=force", "--nb-execution-raise-on-error=yes",
+                str(path), str(target),
+            )
+        )  # fmt: skip
+        if not codes[-1]:
+            say("made %s" % target.relative_to(ROOT))
+    return next((code for code in codes if code), 0)
+
+
+COMMANDS = {"demo": demo, "test": test, "check": check, "site": site, "notebooks": notebooks}
 
 
 def call(*args: str) -> int:

@@ -1,0 +1,94 @@
+"""The site: built without a warning, its notebooks executed, its index answers questions."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sphinx.search.en import SearchEnglish
+
+from layout import ROOT
+
+pytestmark = [pytest.mark.docs, pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    done = subprocess.run(
+        [*command, "-d", str(made / "doctrees"), "docs", str(made / "html")],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return made / "html"
+
+
+def test_every_page_is_there_and_leads_to_pages_that_are(site: Path) -> None:
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix(".html") for path in ROOT.glob("docs/**/*.md")
+    }
+    assert {path.relative_to(site) for path in site.rglob("*.html")} >= pages
+    for page in pages:
+        text = (site / page).read_text("utf-8")
+        for link in re.findall(r'href="([^"#:]+\.html)', text):
+            assert (site / page).parent.joinpath(link).resolve().exists(), (page, link)
+
+
+@pytest.mark.parametrize("name", ["solve-one-instance", "compare-on-a-trace", "test-a-theorem"])
+def test_notebooks_are_short_and_executed(name: str, site: Path) -> None:
+    source = (ROOT / "docs" / "notebooks" / f"{name}.md").read_text("utf-8")
+    cells = source.count("```{code-cell}")
+    assert 3 <= cells <= 15
+    page = (site / "notebooks" / f"{name}.html").read_text("utf-8")
+    assert page.count('class="cell docutils') == cells
+    assert page.count("cell_output") >= cells // 2
+    assert "Traceback" not in page
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "answer"),
+    [
+        ("where is equation (12) of the RAR paper", "questions", "papers/rar_ddls.html"),
+        ("how do I add a policy", "how-to/add-a-policy", "#write-it"),
+        (
+            "how do I compare my own log with the best possible", "questions",
+            "how-to/read-a-trace.html#how-far-the-real-cluster-was-from-the-best-possible",
+        ),
+    ],
+)  # fmt: skip
+def test_a_question_is_answered_in_one_search(
+    question: str, page: str, answer: str, site: Path
+) -> None:
+    assert searched(site, question)[0] == page
+    assert f'href="{answer}"' in (site / f"{page}.html").read_text("utf-8")
+    assert (site / answer.split("#")[0]).exists()
+
+
+def test_a_word_that_no_page_has_is_not_found(site: Path) -> None:
+    assert searched(site, "how do I brew coffee") == []
+
+
+def searched(site: Path, question: str) -> list[str]:
+    """Pages that have all words of a question, best first, by the rules of Sphinx's search."""
+    text = (site / "searchindex.js").read_text("utf-8")
+    index: dict[str, Any] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    language = SearchEnglish({})
+    scores: dict[int, int] | None = None
+    for word in re.findall(r"\w+", question.lower()):
+        if word in language.stopwords or word.isdigit():
+            continue
+        stem, found = language.stem(word), dict[int, int]()
+        for table, score in ((index["terms"], 5), (index["titleterms"], 15)):
+            pages = table.get(stem, [])
+            for number in pages if isinstance(pages, list) else [pages]:
+                found[number] = max(score, found.get(number, 0))
+        old = found if scores is None else scores
+        scores = {k: old[k] + found[k] for k in old.keys() & found.keys()}
+    ranked = sorted((scores or {}).items(), key=lambda item: -item[1])
+    return [index["docnames"][number] for number, _ in ranked]
