@@ -184,6 +184,22 @@ def test_it_agrees_with_verify_bound_on_corrupted_certificates(seed: int) -> Non
     assert min(both.values()) >= 10
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+def test_a_corrupted_problem_is_a_bad_file_or_another_problem(kind: tuple[str, str]) -> None:
+    """Whatever stands in a file, there is a verdict or one line."""
+    rng = np.random.default_rng(7)
+    problem, certificate = groups()[kind][0]
+    data = json.loads(json.dumps(problem_to_dict(problem)))
+    verdicts = set()
+    for _ in range(60):
+        try:
+            verify.prove(corrupted(data, rng), certificate)
+            verdicts.add("proven")
+        except (verify.BadFile, verify.Refused) as error:
+            verdicts.add(type(error).__name__)
+    assert "BadFile" in verdicts
+
+
 def test_all_kinds_of_certificates_are_tried() -> None:
     """Those of `verify_bound`, and of no other problem; a search has tests of its own."""
     of_bounds = {(kind.__name__, name) for kind, rules in RULES.items() for name in rules}

@@ -28,7 +28,7 @@ def main(args: list[str]) -> int:
     except Refused as error:
         sys.stdout.write(f"refused: {error}\n")
         return 1
-    except (BadFile, OSError, RecursionError, ArithmeticError) as error:
+    except (BadFile, OSError, RecursionError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     method = bound.get("method", "no method")

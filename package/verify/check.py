@@ -61,7 +61,15 @@ def prove(problem: Any, certificate: Any) -> Number:
     kind = certificate.get("kind")
     if not isinstance(kind, str) or kind not in rules:
         raise Refused(f"kind={kind!r} is not one of {', '.join(rules)}")
-    return rules[kind](read(data), certificate)
+    try:
+        return rules[kind](read(data), certificate)
+    except (BadFile, Refused):
+        raise
+    except ArithmeticError as error:
+        raise Refused(f"the proof cannot be replayed: {error}") from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # fields of a certificate are checked as they are read, so it is one of the problem
+        raise BadFile(f"the problem cannot be read: {error!r}") from None
 
 
 def verify(problem: Any, bound: Any) -> Number:

@@ -147,7 +147,8 @@ class RoundProblem:
             self.due = [Fraction(f) + self.lease * Fraction(s) for f, s in pairs]
             self.gangs: list[list[int]] = [[] for _ in self.got]
             for user, gang in given["jobs"]:
-                self.gangs[user].append(gang)
+                if whole({"gang": gang}, "gang") <= self.gpus:  # wider ones cannot run
+                    self.gangs[user].append(gang)
         except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise BadFile(f"round: {error!r}") from None
         if len(self.due) != len(self.got):

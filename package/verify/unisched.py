@@ -195,12 +195,14 @@ def lease_prices(problem: LeaseProblem, certificate: Mapping[str, Any]) -> Fract
             values |= {value for _, value in problem.rewards[j]}
         for option in problem.options(j):
             values.add(option.value)
-            paid = [0] * option.within
+            priced = min(option.within, max([0, *(len(row) - first for row in prices)]))
+            paid = [0] * priced
             for load, row in zip(loads, prices, strict=True):
                 weight = sum(load[piece - 1] for piece in option.pieces)
-                for k, price in enumerate(row[first : first + option.within]):
+                for k, price in enumerate(row[first : first + priced]):
                     paid[k] += weight * price
-            cost = sum(sorted(paid)[: option.needed])
+            needed = option.needed - (option.within - priced)  # later leases cost nothing
+            cost = sum(sorted(paid)[: max(0, needed)])
             gain = max(gain, Fraction(option.value) * scale - cost)
         proven += gain
     proven /= scale
