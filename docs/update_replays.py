@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = "docs/tutorial/replay-your-own-trace.md"  # makes jobs.csv
 POLICY = "docs/how-to/add-a-policy.md"  # makes smallest_area.py and needs jobs.csv
-README, RESULTS = "README.md", "docs/results.md"  # need philly.csv.gz
+PHILLY, RESULTS = "docs/philly.md", "docs/results.md"  # need philly.csv.gz
+README = "README.md"  # has the first table of PHILLY
 QUICKEST = "fifo"
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -63,6 +64,20 @@ def noted(page: str, run: Callable[[list[str]], str]) -> str:
     return SHOWN.sub(fresh, page)
 
 
+EXCERPT = re.compile(r"(?<=<!-- excerpt: docs/philly.md -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def excerpted(readme: str, page: str) -> str:
+    """Return the README with the first table of a page, and its settings."""
+    block = SHOWN.search(page)
+    assert block is not None
+    parts = block["out"].split("\n\n")
+    settings = SETTINGS.search(parts[-1])
+    assert settings is not None
+    text = "\n\n".join([*parts[1:3], settings[0]])
+    return EXCERPT.sub(lambda _: f"```text\n{text}\n```\n", readme)
+
+
 def timeless(page: str) -> list[str]:
     """Return the lines of a page without runtimes, and without the width that they need."""
     lines = (re.sub(r" +\d+\.\d\d s$", " 0 s", line) for line in page.splitlines())
@@ -77,7 +92,9 @@ def _run(command: list[str]) -> str:
 if __name__ == "__main__":
     prepare(Path())
     update = noted if sys.argv[1:] == ["--notes"] else filled
-    for name in (TUTORIAL, POLICY, README, RESULTS):
+    for name in (TUTORIAL, POLICY, PHILLY, RESULTS):
         path = ROOT / name
         if name in (TUTORIAL, POLICY) or Path("philly.csv.gz").exists():
             path.write_text(update(path.read_text("utf-8"), _run), "utf-8")
+    readme, philly = ROOT / README, (ROOT / PHILLY).read_text("utf-8")
+    readme.write_text(excerpted(readme.read_text("utf-8"), philly), "utf-8")

@@ -953,9 +953,16 @@ def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
+def test_the_page_of_philly_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(UPDATE["README"], replay)
+    shows_what_is_printed(UPDATE["PHILLY"], replay)
+
+
+def test_the_readme_has_its_first_table() -> None:
+    readme, philly = ((ROOT / UPDATE[name]).read_text("utf-8") for name in ("README", "PHILLY"))
+    assert UPDATE["excerpted"](readme, philly) == readme
+    assert UPDATE["excerpted"](readme.replace("smallest-area", "x"), philly) == readme
+    assert len(readme.split()) < 1_000
 
 
 @pytest.mark.exhaustive
