@@ -326,8 +326,9 @@ def test_solve_writes_a_proven_optimum_as_one(gangsched_: Gangsched) -> None:
 @pytest.mark.usefixtures("no_search")
 def test_a_claim_without_a_certificate_is_not_called_proven(gangsched_: Gangsched) -> None:
     """Two gangs whose optimum, 4, only branch and bound has found; the area proves 2."""
+    save("two.json", problem_from_dict(library.entry("rar-contention-0").problem))
     args = ("--solver", "exact", "--time-limit", "60", "--json", "r.json")
-    done = gangsched_("solve", "rar-contention-0", *args)
+    done = gangsched_("solve", "two.json", *args)
     assert done.code == 0
     assert "status: optimal (claimed)\nmakespan: 4\nbound: no schedule beats 2 (" in done.out
     assert "claimed by the solver, not verified: 4 (cp-sat)" in done.out
@@ -468,7 +469,7 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
     ("name", "best", "status"),
     [
         ("rar-small-0", "laminar", "proven optimal"),
-        ("rar-contention-0", "exact", "optimal (claimed)"),
+        ("two.json", "exact", "optimal (claimed)"),
     ],
 )
 @pytest.mark.usefixtures("no_search")
@@ -476,6 +477,7 @@ def test_screen_json_and_report_agree_on_a_status(
     gangsched_: Gangsched, name: str, best: str, status: str
 ) -> None:
     """Proven by the library's bound, not by the solver's own; or claimed by branch and bound."""
+    save("two.json", problem_from_dict(library.entry("rar-contention-0").problem))
     args = ("--json", "c.json", "--report", "c.html", "--solvers", f"first-fit,{best}")
     done = gangsched_("compare", name, *args)
     assert done.code == 0

@@ -101,7 +101,7 @@ RINGS = [
 def test_the_library_s_bounds_are_accepted(name: str, viprchk: str, tmp_path: Path) -> None:
     found = library.entry(name)
     problem, bound = problem_from_dict(found.problem), Bound(**found.bound)
-    if bound.certificate is None:
+    if bound.certificate is None or bound.certificate["kind"] not in WRITERS[RarDdls]:
         bound = gs.bound(problem)
     text = vipr_proof(problem, bound)
     assert accepts(viprchk, tmp_path / "a.vipr", text)

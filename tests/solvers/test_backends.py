@@ -8,6 +8,8 @@ from gangsched.analysis.exact import solve_exact
 from gangsched.solvers import ExactParams, backends
 from tiny import optimum, tiny
 
+pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and bound
+
 
 def test_own_names_of_options() -> None:
     given = {"gap": 0.1, "threads": 2, "seed": 3, "other": "x"}

@@ -22,7 +22,7 @@ from gangsched.solvers.rar_ddls.cp_search import CpSearch
 from gangsched.solvers.rar_ddls.slot_model import slot_model
 from tiny import optimum, tiny
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("no_search")]  # about CP-SAT
 
 
 def knapsack() -> tuple[CpModel, list[int]]:
