@@ -76,7 +76,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import ceil
 from typing import Any, ClassVar, Literal
@@ -104,7 +104,13 @@ def _rational(value: numbers.Real | float) -> Fraction:
     """Return the rational that the shortest decimal of `value` denotes: 0.1 is 1/10."""
     if isinstance(value, numbers.Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    return Fraction(repr(float(value)))
+    return _decimal(float(value))
+
+
+@lru_cache(maxsize=4096)
+def _decimal(value: float) -> Fraction:
+    """The shortest decimal of a number; a problem has few numbers, each used often."""
+    return Fraction(repr(value))
 
 
 @dataclass(frozen=True, slots=True)
