@@ -1,0 +1,311 @@
+"""Why jobs waited, from segments and events of a run and nothing that the policy says of itself.
+
+A job waits while it has come and holds no GPUs. Each second of that has one reason, the first of
+these that holds:
+
+``round``
+    The gang fits, but nobody has decided since it does, or the job is not visible yet: rounds.
+``policy``
+    The gang fits, and the policy has decided not to start it: it keeps the GPUs free, or for a job
+    before it.
+``fragmentation``
+    As many GPUs are free as the gang needs, but not where a gang may stand.
+``lease``
+    Too few are free, and the job starts within a lease's length, at a round at which running jobs
+    are suspended: those were protected by their leases.
+``no room``
+    Too few are free, even without those of jobs that came later.
+``fairness``
+    It was overtaken: jobs that came later hold what is missing. With its gang the job's user would
+    hold more than their fair share, min(demand, quota) of eq. (9) of Ye et al. (2022).
+``order``
+    It was overtaken though its user holds less than that.
+
+GPUs are those of the models on which the job can run. Where gangs may not spread, a gang fits on
+nodes of one size and model, all but one of them whole (:func:`.idle.fits_somewhere`); moving nobody.
+A gang is the job's own number of GPUs, whatever an elastic policy would give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .drive import job_speeds, models_of
+from .metrics.users import user_fair_time
+from .run import EventKind, Ints, Run
+
+__all__ = ["REASONS", "Wait", "longest_waits"]
+
+#: reasons, the first that holds counts, and what each says
+REASONS: Mapping[str, str] = {
+    "round": "the gang fits, and the next round is still to come",
+    "policy": "the gang fits, and the policy keeps the GPUs from it",
+    "fragmentation": "enough GPUs are free, but not together",
+    "lease": "those who had its GPUs were within their last lease",
+    "no room": "jobs that came before it had the GPUs",
+    "fairness": "jobs that came later had the GPUs, while its user had their fair share",
+    "order": "jobs that came later had the GPUs, while its user had less than their fair share",
+}
+CHUNK = 1 << 22  # free GPUs by piece and node that are looked at together
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long a job waited for GPUs, and why.
+
+    Parameters
+    ----------
+    job : int
+        Its number.
+    seconds : int
+        From its release to its completion (or the end of the run), without those in which it held
+        GPUs, to be profiled or to run.
+    reasons : mapping of str to int
+        Seconds by reason, of :data:`REASONS` and in that order; their sum is `seconds`.
+    spells : tuple of (int, int)
+        From when to when it waited.
+    """
+
+    job: int
+    seconds: int
+    reasons: Mapping[str, int]
+    spells: tuple[tuple[int, int], ...]
+
+    @property
+    def main(self) -> str:
+        """The reason of most seconds, "" for a job that never waited."""
+        return max(self.reasons, key=lambda name: self.reasons[name]) if self.seconds else ""
+
+
+def waiting_times(run: Run) -> Ints:
+    """Return the seconds that each job of a run waited, 0 for rejected ones."""
+    rows, held = run.records, np.zeros(len(run.records), dtype=np.int64)
+    np.add.at(held, run.schedule.job, run.schedule.end - run.schedule.start)
+    ends = np.where(rows.end < 0, run.now, rows.end)
+    waited: Ints = np.where(rows.rejected, 0, np.maximum(ends - rows.release, 0) - held)
+    return np.maximum(waited, 0)
+
+
+def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
+    """Return why the jobs that waited longest did, the longest first.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance.
+    most : int
+        How many jobs; those that never waited are left out.
+
+    Returns
+    -------
+    tuple of Wait
+
+    Raises
+    ------
+    ValueError
+        For a run without its instance, or `most` below 1.
+
+    Notes
+    -----
+    O(segments log segments), and for each job O(segments and nodes while it waits).
+
+    Examples
+    --------
+    Two GPUs that the first job holds for 100 s; the second needs both, the third one of them. FIFO
+    lets nobody pass, and starts jobs at rounds only.
+
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> from gangsched.solvers import Fifo
+    >>> jobs = [Job(id=i, gpus=k, work=100) for i, k in (("a", 1), ("b", 2), ("c", 1))]
+    >>> run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
+    >>> [(run.records.id[w.job], w.seconds, {k: s for k, s in w.reasons.items() if s})
+    ...  for w in longest_waits(run)]
+    [('c', 240, {'round': 20, 'policy': 120, 'no room': 100}), ('b', 120, {'round': 20, 'no room': 100})]
+    """
+    if most < 1:
+        raise ValueError(f"waits: most={most} is not positive")
+    if run.instance is None:
+        raise ValueError("waits: a run without its instance does not say where gangs fit")
+    waited = waiting_times(run)
+    longest = np.lexsort((np.arange(waited.size), -waited))[:most]
+    history = _History(run)
+    return tuple(history.wait(int(j)) for j in longest if waited[j])
+
+
+class _History:
+    """Who held what when."""
+
+    def __init__(self, run: Run) -> None:
+        instance = run.require_instance()
+        self.run, self.plan = run, run.schedule
+        self.held = np.add.reduceat(np.append(self.plan.gpus, 0), self.plan.ptr[:-1])[
+            : len(self.plan)
+        ]
+        self.times = np.unique(np.concatenate([self.plan.start, self.plan.end]))
+        names = models_of(instance)
+        self.model = np.array([names.index(node.model) for node in instance.cluster.nodes])
+        self.sizes = np.array(run.sizes, dtype=np.int64)
+        self.able = job_speeds(instance) > 0
+        rows = run.records
+        self.rank = np.empty(len(rows), dtype=np.int64)
+        self.rank[np.lexsort((np.arange(len(rows)), rows.release))] = np.arange(len(rows))
+        suspended = np.isin(run.events.kind, (EventKind.SUSPEND, EventKind.KILL))
+        self.suspensions = np.unique(run.events.time[suspended])
+
+    def wait(self, job: int) -> Wait:
+        """Sum up why a job waited."""
+        spells = tuple(self._spells(job))
+        reasons = dict.fromkeys(REASONS, 0)
+        for name, seconds in self._reasons(job, spells):
+            reasons[name] += seconds
+        return Wait(job, sum(end - begin for begin, end in spells), reasons, spells)
+
+    def _spells(self, job: int) -> Iterator[tuple[int, int]]:
+        """When the job waited."""
+        rows = self.run.records
+        end = int(rows.end[job]) if rows.end[job] >= 0 else self.run.now
+        own = np.flatnonzero(self.plan.job == job)
+        own = own[np.argsort(self.plan.start[own], kind="stable")]
+        at = int(rows.release[job])
+        for start, stop in zip(self.plan.start[own], self.plan.end[own], strict=True):
+            if start > at:
+                yield at, int(start)
+            at = max(at, int(stop))
+        if end > at:
+            yield at, end
+
+    def _pieces(self, job: int, spells: Sequence[tuple[int, int]]) -> tuple[Ints, ...]:
+        """Starts of the pieces of all spells, their lengths, whose lease runs, where spells begin.
+
+        Between two changes of what is held nothing does change. The time before the job is visible
+        is in none of them.
+        """
+        visible, rules = int(self.run.records.visible[job]), self.run.rules
+        running = set(self.plan.start[self.plan.job == job].tolist())
+        edges: list[Ints] = []
+        leases: list[Ints] = []
+        for begin, end in spells:
+            if end <= visible:
+                continue
+            begin, lease = max(begin, visible), end
+            if end in running and self._suspends(end):
+                lease = max(begin, end - rules.lease_length)
+            low, high = np.searchsorted(self.times, (begin + 1, end))
+            edges.append(np.unique(np.concatenate([[begin, lease, end], self.times[low:high]])))
+            leases.append((edges[-1][:-1] >= lease).astype(np.int64))
+        firsts = [np.arange(len(part) - 1) == 0 for part in edges]
+        none = np.zeros(0, dtype=np.int64)
+        return (
+            np.concatenate([none, *(part[:-1] for part in edges)]),
+            np.concatenate([none, *map(np.diff, edges)]),
+            np.concatenate([none, *leases]),
+            np.concatenate([none, *firsts]),
+        )
+
+    def _suspends(self, time: int) -> bool:
+        """Whether some job was suspended at this time."""
+        k = int(np.searchsorted(self.suspensions, time))
+        return bool(k < self.suspensions.size and self.suspensions[k] == time)
+
+    def _reasons(
+        self, job: int, spells: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[str, int]]:
+        """The reasons of all spells, and their seconds."""
+        rows = self.run.records
+        gang, visible = int(rows.gpus[job]), int(rows.visible[job])
+        yield "round", sum(max(0, min(end, visible) - begin) for begin, end in spells)
+        starts, long, leased, first = self._pieces(job, spells)
+        if not starts.size:
+            return
+        until = starts[-1] + long[-1]
+        seen = np.flatnonzero((self.plan.start < until) & (self.plan.end > starts[0]))
+        every, later, users = self._holders(job, seen, starts)
+        free = int(self.sizes[self.able[job][self.model]].sum()) - every
+        enough = free >= gang
+        fits = enough.copy()
+        fits[enough] = self._room(job, seen, starts[enough])
+        fresh = fits & ((first > 0) | ~np.append(False, fits[:-1]))
+        since = np.maximum.accumulate(np.where(fresh, starts, 0))
+        decided = -(-since // self.run.rules.round_length) * self.run.rules.round_length
+        waits = np.clip(decided - starts, 0, long)
+        yield "round", int(waits[fits].sum())
+        yield "policy", int((long - waits)[fits].sum())
+        yield "fragmentation", int(long[enough & ~fits].sum())
+        rest = ~enough
+        for name, holds in (
+            ("lease", leased > 0),
+            ("no room", free + later < gang),
+            ("fairness", users + gang > self._fair(job, starts, starts + long) + 1e-6),
+            ("order", np.ones(starts.size, dtype=np.bool_)),
+        ):
+            yield name, int(long[rest & holds].sum())
+            rest = rest & ~holds
+
+    def _sum(self, starts: Ints, chosen: Ints) -> Ints:
+        """GPUs that the chosen segments hold from each of these times on."""
+        own, size = self.held[chosen].astype(float), starts.size + 1
+        begun = np.bincount(np.searchsorted(starts, self.plan.start[chosen]), own, size)
+        ended = np.bincount(np.searchsorted(starts, self.plan.end[chosen]), own, size)
+        total: Ints = np.cumsum(begun - ended)[:-1].astype(np.int64)
+        return total
+
+    def _holders(self, job: int, seen: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+        """GPUs held where the job could run, those of them of later jobs, those of its user."""
+        rows, others = self.run.records, self.plan.job[seen]
+        here = self.able[job][self.model[self.plan.node[self.plan.ptr[seen]]]]
+        every = self._sum(starts, seen[here])
+        later = self._sum(starts, seen[here & (self.rank[others] > self.rank[job])])
+        return every, later, self._sum(starts, seen[rows.user[others] == rows.user[job]])
+
+    def _fair(self, job: int, starts: Ints, ends: Ints) -> NDArray[np.float64]:
+        """The fair share of the job's user in each piece, GPUs; of a single user: all."""
+        run = self.run
+        if run.user_weight.size < 2:
+            return np.full(starts.size, np.inf)
+        user = run.records.user[job]
+        before, after = (user_fair_time(run, times)[user] for times in (starts, ends))
+        fair: NDArray[np.float64] = (after - before) / (ends - starts)
+        return fair
+
+    def _room(self, job: int, seen: Ints, starts: Ints) -> NDArray[np.bool_]:
+        """Whether the gang fits from each of these times on."""
+        own = np.flatnonzero(self.able[job][self.model])
+        place = np.full(self.sizes.size, -1)
+        place[own] = np.arange(own.size)
+        fits, gang = np.empty(starts.size, np.bool_), int(self.run.records.gpus[job])
+        step = max(1, CHUNK // own.size)
+        for low in range(0, starts.size, step):
+            part = starts[low : low + step]
+            free = np.zeros((part.size + 1, own.size))
+            near = seen[(self.plan.start[seen] <= part[-1]) & (self.plan.end[seen] > part[0])]
+            length = self.plan.ptr[near + 1] - self.plan.ptr[near]
+            entry = np.repeat(self.plan.ptr[near + 1] - np.cumsum(length), length)
+            entry += np.arange(entry.size)
+            node, gpus = place[self.plan.node[entry]], self.plan.gpus[entry].astype(float)
+            for times, sign in ((self.plan.start, -1), (self.plan.end, 1)):
+                at = np.repeat(np.searchsorted(part, times[near]), length)
+                flat = (at * own.size + node)[node >= 0]
+                change = np.bincount(flat, gpus[node >= 0], free.size)
+                free += sign * change.reshape(free.shape)
+            free = self.sizes[own] + np.cumsum(free, axis=0)[:-1]
+            fits[low : low + step] = self._fit(gang, free, own)
+        return fits
+
+    def _fit(self, gang: int, free: NDArray[np.float64], own: Ints) -> NDArray[np.bool_]:
+        """In which rows of free GPUs by node a gang has a place."""
+        if self.run.rules.spread:
+            spread: NDArray[np.bool_] = free.sum(axis=1) >= gang
+            return spread
+        found = np.zeros(free.shape[0], dtype=np.bool_)
+        for model in np.unique(self.model[own]):
+            for size in np.unique(self.sizes[own][self.model[own] == model]):
+                room = free[:, (self.model[own] == model) & (self.sizes[own] == size)]
+                whole, rest = divmod(gang, int(size))
+                idle = (room == size).sum(axis=1)
+                last = ((room >= rest) & (room < size)).any(axis=1)
+                found |= (idle >= whole + (rest > 0)) | ((idle >= whole) & last)
+        return found
