@@ -1143,7 +1143,7 @@ def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:
                 break
             time.sleep(0.1)
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does
-        out, err = child.communicate(timeout=60)  # until nobody holds the pipes
+        out, err = child.communicate(timeout=180)  # until nobody holds the pipes
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -1151,6 +1151,18 @@ def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:
     assert err.splitlines() == [
         "gangsched: compiling machine code, which takes a minute or two", "gangsched: interrupted",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+def test_a_ctrl_c_while_processes_begin_is_not_lost() -> None:
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        with warm_up._deferred():
+            code = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+    assert b"SIGINT" in done.stdout
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ these that holds:
     It was overtaken though its user holds less than that.
 
 GPUs are those of the models on which the job can run. Where gangs may not spread, a gang fits on
-nodes of one size and model, all but one of them whole (:func:`.idle.fits_somewhere`); moving nobody.
+nodes of one size and model, all but one of them whole (:func:`.idle.fits_somewhere`).
 A gang is the job's own number of GPUs, whatever an elastic policy would give it.
 """
 
@@ -122,9 +122,10 @@ def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
     >>> from gangsched.solvers import Fifo
     >>> jobs = [Job(id=i, gpus=k, work=100) for i, k in (("a", 1), ("b", 2), ("c", 1))]
     >>> run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
-    >>> [(run.records.id[w.job], w.seconds, {k: s for k, s in w.reasons.items() if s})
-    ...  for w in longest_waits(run)]
-    [('c', 240, {'round': 20, 'policy': 120, 'no room': 100}), ('b', 120, {'round': 20, 'no room': 100})]
+    >>> for wait in longest_waits(run):
+    ...     print(run.records.id[wait.job], {k: s for k, s in wait.reasons.items() if s})
+    c {'round': 20, 'policy': 120, 'no room': 100}
+    b {'round': 20, 'no room': 100}
     """
     if most < 1:
         raise ValueError(f"waits: most={most} is not positive")
@@ -211,9 +212,7 @@ class _History:
         k = int(np.searchsorted(self.suspensions, time))
         return bool(k < self.suspensions.size and self.suspensions[k] == time)
 
-    def _reasons(
-        self, job: int, spells: Sequence[tuple[int, int]]
-    ) -> Iterator[tuple[str, int]]:
+    def _reasons(self, job: int, spells: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int]]:
         """The reasons of all spells, and their seconds."""
         rows = self.run.records
         gang, visible = int(rows.gpus[job]), int(rows.visible[job])

@@ -42,16 +42,26 @@ def _running(parts: list[Part]) -> Iterator[dict[Future[None], Part]]:
     """
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         try:
-            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-            try:
+            with _deferred():
                 left = {pool.submit(_run, part): part for part in parts}
-            finally:
-                signal.signal(signal.SIGINT, before)
             yield left
         except BaseException:
             for process in active_children():
                 process.kill()
             raise
+
+
+@contextmanager
+def _deferred() -> Iterator[None]:
+    """Keep Ctrl-C for later, and from the processes that begin meanwhile; none is lost."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _parts() -> Iterator[Part]:

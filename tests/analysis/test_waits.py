@@ -23,7 +23,9 @@ RULES = {"round_length": 5, "lease": 20, "overhead": 3}
 def crowd(seed: int, *, models: bool = False) -> Instance[Job]:
     """Ten jobs of three users on nine GPUs of nodes of 4, 4 and 1."""
     rng = np.random.default_rng(seed)
-    nodes = [Node(id=f"n{k}", gpus=g, model="ab"[models and k == 1]) for k, g in enumerate((4, 4, 1))]
+    nodes = [
+        Node(id=f"n{k}", gpus=g, model="ab"[models and k == 1]) for k, g in enumerate((4, 4, 1))
+    ]
     speeds = [{"a": 1.0}, {"a": 1.0, "b": 0.5}] if models else [{}]
     jobs = [
         Job(
@@ -87,7 +89,9 @@ def second_by_second(run: Run, job: int) -> Counter[str]:
             g for s in held.values() for n, g in s.gpus.items()
             if (instance.jobs[s.job].release, s.job) > (me.release, job) and able[n]
         )  # fmt: skip
-        mine = sum(sum(s.gpus.values()) for s in held.values() if instance.jobs[s.job].user == me.user)
+        mine = sum(
+            sum(s.gpus.values()) for s in held.values() if instance.jobs[s.job].user == me.user
+        )
         after = [s for s in starts if s > t]
         until = min(after) if after else end
         before = [s.end for s in segments if s.job == job and s.end <= t]
