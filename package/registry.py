@@ -15,24 +15,19 @@ that makes one.
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any, get_args
 
 from . import settings
 from .analysis.comparing.comparison import Extras
 from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
+from .foreign import FOREIGN, FOREIGN_NAME, foreign_solver, loaded, named_object, new_policy
 from .formulations.completion_time.problem import CompletionTime, Measure
 from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
@@ -44,82 +39,16 @@ from .formulations.rar_ddls.problem import RarDdls
 from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
-from .instances.convert import Conversion
 from .instances.display import near
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
-from .solvers.policy import Policy, information_of, is_clairvoyant, is_policy
-from .solvers.result import Refuted, Result
+from .rows import PolicyRow as PolicyRow
+from .rows import ProblemEntry as ProblemEntry
+from .rows import Solver as Solver
+from .rows import SolverRow as SolverRow
+from .solvers.policy import Policy, information_of, is_clairvoyant
 
-Solver = Callable[..., Result[Any] | Refuted[Any]]
-FOREIGN = "module:object or file.py:object"
-#: such as file.py:Policy(beta=2)
-FOREIGN_NAME = re.compile(r"(?P<module>.*):(?P<attribute>[^\W\d]\w*)(?P<parameters>\(.*\))?")
-
-
-# --- rows ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SolverRow:
-    """A solver by its place, and the parameters that it runs with.
-
-    Parameters
-    ----------
-    place : str
-        Module below ``gangsched.solvers``, and function, e.g. ``irmp.astraea.astraea``.
-    params : mapping
-        Fields of the solver's parameters that differ from their defaults.
-    quick : mapping
-        Those with which it does little on a tiny problem.
-    folder : str
-        Another one than "solvers" below which the module stands.
-    """
-
-    place: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    quick: Mapping[str, Any] = field(default_factory=dict)
-    folder: str = "solvers"
-
-    def load(self, **more: Any) -> Solver:
-        """Import the function, and fix its parameters where they are not the defaults."""
-        function = _imported(self.folder, self.place)
-        params = {**self.params, **more}
-        return partial(function, params=function.params(**params)) if params else function
-
-    def __call__(self, problem: Any, **how: Any) -> Result[Any] | Refuted[Any]:
-        """Solve a problem; `how` is seed, time_limit and params."""
-        return self.load()(problem, **how)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
-    """A policy by its place, and what it is made with.
-
-    Parameters
-    ----------
-    place : str
-        Module below ``gangsched``, and class or function, e.g. ``solvers.policies.fifo.Fifo``.
-    options : mapping
-        Keyword arguments; a row among them is made too.
-    note : str
-        How a ``name:variant`` differs from the policy of that name.
-    """
-
-    place: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
-
-    def __call__(self, **more: Any) -> Any:
-        """Return a new policy."""
-        folder, _, place = self.place.partition(".")
-        options = {name: v() if isinstance(v, PolicyRow) else v for name, v in self.options.items()}
-        return _imported(folder, place)(**options, **more)
-
-
-def _imported(folder: str, place: str) -> Any:
-    module, _, name = place.rpartition(".")
-    return getattr(import_module(f".{folder}.{module}", __package__), name)
+# --- problems ------------------------------------------------------------------------------------
 
 
 def _row(place: str, *, quick: Mapping[str, Any] | None = None, **params: Any) -> SolverRow:
@@ -132,44 +61,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
     return PolicyRow(place, options, note)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemEntry:
-    """What the command line knows of one problem.
-
-    Parameters
-    ----------
-    make : callable
-        Instance to problem, with the paper's parameters; a problem without instance refuses it.
-    kind : type, optional
-        Class of the problems; default `make`.
-    convert : callable or None
-        Trace to a problem and an account of what was left out; takes seed=, and cluster=, jobs=,
-        pick=, or jobs=, nodes=, utility= where it draws the cluster. None where traces do not have
-        what the problem needs.
-    solvers : mapping of name to SolverRow
-    compared : sequence of str
-        Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
-    settings : mapping of name to callable (jobs=, nodes=, seed=)
-        Seeded generators of whole problems; some take utility= too.
-    tiny : callable
-        A problem that every solver solves at once.
-    extras : Extras
-        What it adds to comparisons: measures, relaxations, a legend.
-    """
-
-    make: Callable[..., Any]
-    kind: type[Any] | None = None
-    convert: Callable[..., tuple[Any, Conversion[Any]]] | None = None
-    solvers: Mapping[str, SolverRow]
-    compared: tuple[str, ...]
-    settings: Mapping[str, Callable[..., Any]]
-    tiny: Callable[[], Any]
-    extras: Extras = field(default_factory=Extras)
-
-
-# --- problems ------------------------------------------------------------------------------------
 
 
 def _preemptive(problem: Irmp) -> Irmp:
@@ -584,7 +475,7 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     """
     own = PROBLEMS[problem].solvers
     key, load = _found("solver", name, own, "gangsched.solvers")
-    return key, own[key].load() if key in own else _foreign(key, load)
+    return key, own[key].load() if key in own else foreign_solver(key, load)
 
 
 def reader(name: str) -> tuple[str, Reader]:
@@ -599,7 +490,7 @@ def reader(name: str) -> tuple[str, Reader]:
     'philly-csv'
     """
     key, load = _found("reader", name, READERS, "gangsched.readers")
-    read: Reader = _loaded("reader", name, load)
+    read: Reader = loaded("reader", name, load)
     if not callable(read):
         raise ValueError(f"reader {name!r} is of type {type(read).__name__}, which is no function")
     return key, read
@@ -628,7 +519,7 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
         key, made = policy(stem, seed=seed)
         return f"{key}:{setting}", informed(made, setting, seed=seed)
     key, load = _found("policy", wanted, POLICIES, "gangsched.policies")
-    return key, _new(key, load, seed)
+    return key, new_policy(key, load, seed)
 
 
 def informed(made: Policy, setting: str, *, seed: int = 0) -> Policy:
@@ -720,7 +611,7 @@ def _found(
         return name, offered[name].load
     place = FOREIGN_NAME.fullmatch(name)
     if place is not None and place["module"].replace("_", "-") not in own:
-        return name, lambda: _object(**place.groupdict())
+        return name, lambda: named_object(**place.groupdict())
     names = (*own, *offered)
     known = f"{', '.join(names)}, nor {FOREIGN}{near(name, names)}"
     raise ValueError(f"{kind} {name!r} is not one of {known}")
@@ -764,97 +655,3 @@ def warm_up_policy(name: str) -> None:
         drive(Instance(Cluster.of_sizes([2]), jobs), policy(name)[1])
     if _split(name)[0] in EARNING:
         drive(settings.tiny_revenue().instance, policy(name)[1], round_length=1)
-
-
-def _object(module: str, attribute: str, parameters: str | None) -> Any:
-    """An object of a module or file, with the parameters that stand behind its name."""
-    found = getattr(_module(module), attribute)
-    if parameters is None:
-        return found
-    call = ast.parse(f"f{parameters}", mode="eval").body
-    if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
-        raise ValueError(f"{parameters} is not of the form (name=value, ...)")
-    given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    inspect.signature(found).bind_partial(**given)  # says what it does not take
-    return partial(found, **given)
-
-
-def _module(name: str) -> Any:
-    """Import a module, or a file that ends in .py.
-
-    The current folder comes last, where `python -m` has it first; so does the folder of a file.
-    """
-    if name.endswith(".py"):
-        return _file(Path(name))
-    _search(Path.cwd())
-    return import_module(name)
-
-
-def _file(path: Path) -> Any:
-    """Import a file once, under a name that no installed module has."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    name = f"_gangsched_file_{path.resolve().with_suffix('')}".replace(".", "_")
-    if name not in sys.modules:
-        _search(path.resolve().parent)
-        spec = spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError("it cannot be loaded")
-        sys.modules[name] = module_from_spec(spec)  # where pickled policies look
-        try:
-            spec.loader.exec_module(sys.modules[name])
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
-
-
-def _search(folder: Path) -> None:
-    """Look for modules in a folder too, after all others."""
-    here = {"", str(folder)} if folder == Path.cwd() else {str(folder)}
-    if not here & set(sys.path):
-        sys.path.append(str(folder))
-
-
-def _loaded(kind: str, name: str, load: Callable[[], Any]) -> Any:
-    """Return what somebody else wrote, whose import may raise anything."""
-    try:
-        return load()
-    except (Exception, SystemExit) as error:
-        text = f"{kind} {name!r} cannot be imported: {type(error).__name__}: {error}"
-        raise ValueError(text) from None
-
-
-def _foreign(name: str, load: Callable[[], Any]) -> Solver:
-    """Return somebody else's solver."""
-    found: Solver = _loaded("solver", name, load)
-    if not callable(found):
-        raise ValueError(f"solver {name!r} is of type {type(found).__name__}, which is no function")
-    return found
-
-
-def _new(name: str, load: Callable[[], Any], seed: int) -> Policy:
-    """Return a policy: what was loaded, or what it makes."""
-    found = _loaded("policy", name, load)
-    if callable(found) and (isinstance(found, type) or not is_policy(found)):
-        found = _made(name, found, seed)
-    if not is_policy(found):
-        raise ValueError(
-            f"policy {name!r} is of type {type(found).__name__}, "
-            "which has no name, preempts or decide(state)"
-        )
-    made: Policy = found
-    return made
-
-
-def _made(name: str, make: Callable[..., Any], seed: int) -> Any:
-    try:
-        if "seed" in inspect.signature(make).parameters:
-            return make(seed=seed)
-        made = make()
-        if "seed" in getattr(type(made), "__dataclass_fields__", ()):  # of this project
-            return make(seed=seed)
-    except (Exception, SystemExit) as error:
-        text = f"policy {name!r} cannot be made: {type(error).__name__}: {error}"
-        raise ValueError(text) from None
-    return made

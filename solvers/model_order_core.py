@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
-from ..instances.compiled import compiled, inner
+from ..instances.compiled import compiled, inlined, inner
 from ..instances.model import FULL_SPEED
 from .pool_core import _before, _pop, _push, _sort
 
@@ -59,6 +59,34 @@ def _upgrade(
     return moved
 
 
+@inlined
+def _pause(
+    running: Ints, runs: int, now: int, since: Ints, on: Ints, speeds: Ints, left: Ints,
+    scale: Floats, new: Ints, key: Floats,
+) -> None:  # fmt: skip
+    """Let the jobs that run stand by their keys of now, on no model."""
+    for i in range(runs):
+        job = running[i]
+        new[job] = -1
+        done = (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
+        key[job] = (left[job] - done) * scale[job]
+    _sort(running, runs, key)
+
+
+@inlined
+def _begin(
+    kept: Ints, stays: int, now: int, since: Ints, on: Ints, speeds: Ints, left: Ints, new: Ints
+) -> np.int64:
+    """Let jobs run on their new models; when the first of them is complete."""
+    upto = np.int64(2**62)
+    for i in range(stays):
+        job = kept[i]
+        if new[job] != on[job]:
+            on[job], since[job] = new[job], now
+        upto = min(upto, since[job] - (-left[job] * FULL_SPEED // speeds[job, on[job]]))
+    return upto
+
+
 @compiled
 def _with_piece(pieces: Ints, count: int, job: int, start: int, end: int, model: int) -> Ints:
     """The pieces with one more, in twice the room where they are full."""
@@ -77,14 +105,13 @@ def schedule_models(
 ) -> Ints:  # fmt: skip
     """Run jobs by the least work left times scale: rows of job, start, end and model.
 
-    `cheap` and `fast` are the models of each kind of job, in the order in which they are tried.
+    `cheap` and `fast`: the models of each kind, in the order in which they are tried.
     """
     n, kinds, gpus_all = order.size, widths.size, np.sum(capacity)
     pieces, count = np.empty((4 * n + 16, 4), dtype=np.int64), 0
     left, key = work.copy(), work * scale
     size, first = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
-    for k in range(1, kinds):
-        first[k] = first[k - 1] + np.sum(kind == k - 1)
+    first[1:] = np.cumsum(np.bincount(kind, minlength=kinds))[:-1]
     heap, since = np.empty(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     on, new = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     running, kept = np.empty(gpus_all, dtype=np.int64), np.empty(gpus_all, dtype=np.int64)
@@ -98,25 +125,19 @@ def schedule_models(
             size[kind[job]] += 1
             waits += 1
             come += 1
-        for i in range(runs):
-            job = running[i]
-            new[job] = -1
-            done = (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
-            key[job] = (left[job] - done) * scale[job]
-        _sort(running, runs, key)
+        _pause(running, runs, now, since, on, speeds, left, scale, new, key)
         free, stays, i = capacity.copy(), 0, 0
         best = _first_waiting(heap, first, size, widths, key, cheap, free)
         while i < runs or best >= 0:
-            if best >= 0 and (i == runs or _before(key, best, running[i])):
+            fresh = best >= 0 and (i == runs or _before(key, best, running[i]))
+            if fresh:
                 job, k = best, kind[best]
                 _pop(heap, key, first[k], size[k])
                 size[k] -= 1
                 waits -= 1
-                fresh = True
             else:
                 job, k = running[i], kind[running[i]]
                 i += 1
-                fresh = False
             g = _room(k, cheap, gpus[job], free)
             if g >= 0:
                 new[job] = g
@@ -145,20 +166,14 @@ def schedule_models(
                 key[job] = left[job] * scale[job]
                 if new[job] < 0:
                     on[job] = -1
-        upto = release[order[come]] if come < n else np.int64(2**62)
-        for i in range(stays):
-            job = kept[i]
-            if new[job] != on[job]:
-                on[job], since[job] = new[job], now
-            speed = speeds[job, on[job]]
-            upto = min(upto, since[job] - (-left[job] * FULL_SPEED // speed))
+        upto = _begin(kept, stays, now, since, on, speeds, left, new)
+        upto = min(upto, release[order[come]]) if come < n else upto
         runs = 0
         for i in range(stays):
             job = kept[i]
             if (upto - since[job]) * speeds[job, on[job]] // FULL_SPEED >= left[job]:
                 pieces = _with_piece(pieces, count, job, since[job], upto, on[job])
-                count += 1
-                on[job] = new[job] = -1
+                on[job], new[job], count = -1, -1, count + 1
             else:
                 running[runs] = job
                 runs += 1

@@ -160,6 +160,87 @@ def _gathered(pieces: Ints, head: Ints, count: Ints, used: Ints) -> Ints:
 
 
 @compiled
+def _larger(pieces: Ints, used: Ints) -> Ints:
+    """The pieces, in more than twice the room."""
+    new = np.empty((2 * len(pieces) + used[0], 2), dtype=np.int64)
+    new[: used[1]] = pieces[: used[1]]
+    return new
+
+
+@inner
+def _drawn(draw: Floats, row: Ints, ptr: Ints, rank: Ints, todo: Ints) -> int:
+    """Draw a job that wants in, and those that come out or may come in with it; how many.
+
+    They stand in `todo`, the densest first after the first; none where all have their first reward.
+    """
+    n = row.size
+    x = min(int(draw[0] * n), n - 1)
+    for _ in range(n):  # the next that has not its first reward
+        if row[x] != ptr[x]:
+            break
+        x = (x + 1) % n
+    if row[x] == ptr[x]:
+        return 0
+    low, high = max(x - AROUND, 0), min(x + AROUND + 1, n)
+    todo[0], last = x, 1
+    for i in range(1 + min(int(draw[1] * MOST), MOST - 1)):
+        j = min(low + int(draw[3 + i] * (high - low)), high - 1)
+        new = j != x and row[j] >= 0
+        for m in range(1, last):
+            new = new and todo[m] != j
+        if new:
+            todo[last] = j
+            last += 1
+    if draw[2] < 0.5:  # all that might come in
+        taken = last
+        for j in range(low, high):
+            new = row[j] != ptr[j]
+            for m in range(taken):
+                new = new and todo[m] != j
+            if new:
+                todo[last] = j
+                last += 1
+    for i in range(2, last):
+        j, m = todo[i], i
+        while m > 1 and rank[todo[m - 1]] > rank[j]:
+            todo[m] = todo[m - 1]
+            m -= 1
+        todo[m] = j
+    return last
+
+
+@inner
+def _take_out(
+    todo: Ints, last: int, gang: Ints, worth: Floats, head: Ints, count: Ints, row: Ints,
+    gone: Ints, pieces: Ints, chain: Ints, anchors: Ints, origin: int, width: int, used: Ints,
+) -> float:  # fmt: skip
+    """Take jobs out of the pool and note in `gone` where they were; what that wins."""
+    won = 0.0
+    for i in range(last):
+        j = todo[i]
+        gone[i, 0], gone[i, 1], gone[i, 2], gone[i, 3] = j, head[j], count[j], row[j]
+        if row[j] >= 0:
+            _hold(gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
+            won -= worth[row[j]]
+    return won
+
+
+@inner
+def _undo(
+    todo: Ints, last: int, gang: Ints, head: Ints, count: Ints, row: Ints, gone: Ints,
+    pieces: Ints, chain: Ints, anchors: Ints, origin: int, width: int, used: Ints,
+) -> None:  # fmt: skip
+    """Put jobs back to where they were."""
+    for i in range(last):
+        j = todo[i]
+        _hold(gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
+    for i in range(last):
+        j = gone[i, 0]
+        head[j], count[j], row[j] = gone[i, 1], gone[i, 2], gone[i, 3]
+        _hold(-gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
+
+
+@compiled
 def fill_pool(
     order: Ints, start: Ints, need: Ints, gang: Ints, ptr: Ints, stop: Ints, worth: Floats,
     edges: Ints, cheapest: Ints, gpus: int, draws: Floats,
@@ -182,43 +263,12 @@ def fill_pool(
     todo = np.empty(2 * AROUND + 2, dtype=np.int64)
     since, kept = used[0], used[1]
     for step in range(n + len(draws)):
-        last, won = 0, 0.0
         if step < n:
             todo[0], last = order[step], 1
         else:
-            draw = draws[step - n]
-            x = min(int(draw[0] * n), n - 1)
-            for _ in range(n):  # the next that has not its first reward
-                if row[x] != ptr[x]:
-                    break
-                x = (x + 1) % n
-            if row[x] == ptr[x]:
+            last = _drawn(draws[step - n], row, ptr, rank, todo)
+            if last == 0:
                 break
-            low, high = max(x - AROUND, 0), min(x + AROUND + 1, n)
-            todo[0], last = x, 1
-            for i in range(1 + min(int(draw[1] * MOST), MOST - 1)):
-                j = min(low + int(draw[3 + i] * (high - low)), high - 1)
-                new = j != x and row[j] >= 0
-                for m in range(1, last):
-                    new = new and todo[m] != j
-                if new:
-                    todo[last] = j
-                    last += 1
-            if draw[2] < 0.5:  # all that might come in
-                taken = last
-                for j in range(low, high):
-                    new = row[j] != ptr[j]
-                    for m in range(taken):
-                        new = new and todo[m] != j
-                    if new:
-                        todo[last] = j
-                        last += 1
-            for i in range(2, last):  # the densest first
-                j, m = todo[i], i
-                while m > 1 and rank[todo[m - 1]] > rank[j]:
-                    todo[m] = todo[m - 1]
-                    m -= 1
-                todo[m] = j
         room = 3 * last
         for i in range(last):
             room += 2 * count[todo[i]]
@@ -227,36 +277,28 @@ def fill_pool(
             width = max((until - origin) // used[0], 1)
             anchors = _anchors(chain, used, origin, width, until)
             since = used[0]
+        won = _take_out(
+            todo, last, gang, worth, head, count, row, gone, pieces, chain, anchors, origin, width,
+            used,
+        )  # fmt: skip
         for i in range(last):
             j = todo[i]
-            gone[i, 0], gone[i, 1], gone[i, 2], gone[i, 3] = j, head[j], count[j], row[j]
-            if row[j] >= 0:
-                _hold(gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
-                won -= worth[row[j]]
-        for i in range(last):
-            j = todo[i]
-            head[j] = used[1]
-            row[j] = -2
+            head[j], row[j] = used[1], -2
             while row[j] == -2:
                 row[j] = _insert(
                     start[j], need[j], gang[j], stop, ptr[j], ptr[j + 1], cheapest, free, chain,
                     anchors, origin, width, pieces, used,
                 )  # fmt: skip
                 if row[j] == -2:
-                    larger = np.empty((2 * len(pieces) + used[0], 2), dtype=np.int64)
-                    larger[: used[1]] = pieces[: used[1]]
-                    pieces = larger
+                    pieces = _larger(pieces, used)
             count[j] = used[1] - head[j]
             if row[j] >= 0:
                 won += worth[row[j]]
         if won < 0:
-            for i in range(last):
-                j = todo[i]
-                _hold(gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
-            for i in range(last):
-                j = gone[i, 0]
-                head[j], count[j], row[j] = gone[i, 1], gone[i, 2], gone[i, 3]
-                _hold(-gang[j], head[j], count[j], pieces, chain, anchors, origin, width, used)
+            _undo(
+                todo, last, gang, head, count, row, gone, pieces, chain, anchors, origin, width,
+                used,
+            )  # fmt: skip
         if used[1] > 4 * kept + 8 * n:
             pieces = _gathered(pieces, head, count, used)
             kept = used[1]
