@@ -68,9 +68,9 @@ class Source:
         own = {name: getattr(self, name) for name in names}
         return {**own, **({"left_out": self.left_out} if self.left_out else {})}
 
-    def save(self, path: Path, kind: str, found: Any) -> None:
+    def save(self, path: Path, kind: str, found: Any, **more: Any) -> None:
         """Write what came out as JSON, and where it came from."""
-        screen.write_json(path, {**header(kind), **found.to_dict(), "source": self.about})
+        screen.write_json(path, {**header(kind), **found.to_dict(), **more, "source": self.about})
 
 
 def listed(reasons: Sequence[str]) -> list[str]:
