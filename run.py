@@ -7,6 +7,7 @@
     python3 run.py check         lint, format and types
     python3 run.py site          the documentation as a site, in build/site
     python3 run.py notebooks     the notebooks alone, executed, in build/notebooks
+    python3 run.py release oldest|newest   build the wheel, and test it outside this folder
 
 The first call makes the virtual environment .venv and installs the project into it; later calls
 install again only when pyproject.toml or the set of package files has changed.
@@ -32,7 +33,14 @@ WARM = VENV / "gangsched-compiled"
 
 # What each command needs installed; every entry includes those before it.
 EXTRAS = ["", "[test]", "[dev]"]
-NEEDS = {"demo": "", "test": "[test]", "check": "[dev]", "site": "[test]", "notebooks": "[test]"}
+NEEDS = {
+    "demo": "",
+    "test": "[test]",
+    "check": "[dev]",
+    "site": "[test]",
+    "notebooks": "[test]",
+    "release": None,  # makes environments of its own
+}
 
 # How pip says that it got no answer from the package index.
 NO_NETWORK = (
@@ -61,12 +69,15 @@ def main(argv: list[str]) -> int:
     bare = ("check", "site", "notebooks")
     if not argv or argv[0] not in NEEDS or (argv[0] in bare and argv[1:]):
         print(
-            "usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | " + " | ".join(bare),
+            "usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | "
+            + " | ".join([*bare, "release oldest|newest [ARGS]"]),
             file=sys.stderr,
         )
         return 2
     try:
-        install(NEEDS[argv[0]])
+        extra = NEEDS[argv[0]]
+        if extra is not None:
+            install(extra)
         if argv[0] in ("demo", "test") and not warm():
             return 1
         return COMMANDS[argv[0]](argv[1:])
@@ -129,12 +140,24 @@ def notebooks(_: list[str]) -> int:
     return next((code for code in codes if code), 0)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "site": site, "notebooks": notebooks}
+def release(args: list[str]) -> int:
+    """Build the wheel, and test it where nothing of this folder is seen."""
+    return call(str(ROOT / "tests" / "release.py"), *args, python=sys.executable)
 
 
-def call(*args: str) -> int:
-    """Run the environment's Python in the project folder and return its exit code."""
-    code = subprocess.run([str(PYTHON), *args], cwd=ROOT, check=False).returncode
+COMMANDS = {
+    "demo": demo,
+    "test": test,
+    "check": check,
+    "site": site,
+    "notebooks": notebooks,
+    "release": release,
+}
+
+
+def call(*args: str, python: object = PYTHON) -> int:
+    """Run a Python, the environment's, in the project folder and return its exit code."""
+    code = subprocess.run([str(python), *args], cwd=ROOT, check=False).returncode
     return code if code >= 0 else 128 - code
 
 

@@ -626,7 +626,7 @@ def to_revenue_instance(
     -----
     One slot is an hour. A job of the hour [h, h + 1) since the start of the window is released at
     h + 1, when it is known. Users are those of the jobs, sorted by id; the run times of the trace
-    do not count. Servers, bandwidths and the rest of the jobs are drawn as
+    do not count. Nodes, bandwidths and the rest of the jobs are drawn as
     :func:`gangsched.instances.revenue.revenue_instance` draws them (streams 12, 13, 14).
 
     Examples

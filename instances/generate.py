@@ -33,7 +33,7 @@ WEEK = 604_800  # s
 
 # --- Yu et al. 2022, section 7 -------------------------------------------------------------------
 
-SERVER_SIZES = (4, 8, 16, 32)
+NODE_SIZES = (4, 8, 16, 32)
 RAR_MIX = {1: 80, 2: 14, 4: 26, 8: 30, 16: 8, 32: 2}  # jobs of each gang size, 160 in all
 ITERATIONS = (1000, 6000)  # F_j
 ITERATION_TIME = (0.01, 0.05)  # tau_j, slots
@@ -46,12 +46,12 @@ REFERENCE_CONTENTION = 8  # p at which the extra share of the time is reached
 
 
 def paper_cluster(servers: int = 20, *, seed: int) -> Cluster:
-    """Return the cluster of Yu et al. 2022, section 7: server sizes uniform on 4, 8, 16, 32.
+    """Return the cluster of Yu et al. 2022, section 7: node sizes uniform on 4, 8, 16, 32.
 
     Parameters
     ----------
     servers : int
-        Number of servers; a smaller cluster is a prefix of a larger one with the same seed.
+        Number of nodes; a smaller cluster is a prefix of a larger one with the same seed.
     seed : int
 
     Returns
@@ -65,7 +65,7 @@ def paper_cluster(servers: int = 20, *, seed: int) -> Cluster:
 
     Notes
     -----
-    RNG order: one integer in 0..3 a server (stream 1), the index into (4, 8, 16, 32).
+    RNG order: one integer in 0..3 a node (stream 1), the index into (4, 8, 16, 32).
 
     Examples
     --------
@@ -74,7 +74,7 @@ def paper_cluster(servers: int = 20, *, seed: int) -> Cluster:
     """
     at_least("servers", servers, 1)
     rng = stream(seed, 1)
-    return Cluster.of_sizes(SERVER_SIZES[rng.integers(len(SERVER_SIZES))] for _ in range(servers))
+    return Cluster.of_sizes(NODE_SIZES[rng.integers(len(NODE_SIZES))] for _ in range(servers))
 
 
 def rar_workload(
@@ -104,10 +104,10 @@ def rar_workload(
         A: F uniform on the integers 1000..6000 and tau uniform on [.01, .05], both drawn again
         until 50 <= F tau <= 300. B: tau uniform on [.0485, .05], then F uniform on the integers of
         1000..6000 with 50 <= F tau <= 300. tau is the time in slots of one iteration inside one
-        server without contention.
+        node without contention.
     extra : (float, float)
-        Range of the extra communication time, as a share of tau, when the job crosses servers at
-        contention p = 8. ``(.05, .10)`` keeps the total extra time (with the overhead of 8 servers)
+        Range of the extra communication time, as a share of tau, when the job crosses nodes at
+        contention p = 8. ``(.05, .10)`` keeps the total extra time (with the overhead of 8 nodes)
         under 15 % of the total, as the paper asks; ``(.30, .60)`` makes contention heavy.
 
     Returns
@@ -162,7 +162,7 @@ def rar_workload(
 
 
 def ring_job(id: str, gpus: int, iterations: int, tau: float, extra: float) -> RingJob:
-    """Return the job whose iteration takes `tau` slots in one server, split as `rar_workload` says.
+    """Return the job whose iteration takes `tau` slots in one node, split as `rar_workload` says.
 
     >>> ring_job("a", 1, 1000, 0.05, 0.1).base_time
     0.0499

@@ -79,7 +79,7 @@ def mixed_cluster(parts: Iterable[tuple[str, int, int]]) -> Cluster:
 
     Examples
     --------
-    The paper's cluster (section 5) has 50 servers:
+    The paper's cluster (section 5) has 50 nodes:
 
     >>> cluster = mixed_cluster([("v100", 6, 4), ("p100", 12, 4), ("k80", 32, 4)])
     >>> len(cluster.nodes), cluster.gpus, cluster.nodes[6]
@@ -232,7 +232,7 @@ def random_market(
 
 
 def time_sharing(work: int = 3600) -> Instance[Job]:
-    """Return the example of Fig. 1: on two servers of 4 GPUs, a fifth 2-GPU job arrives.
+    """Return the example of Fig. 1: on two nodes of 4 GPUs, a fifth 2-GPU job arrives.
 
     Examples
     --------
@@ -249,11 +249,11 @@ def time_sharing(work: int = 3600) -> Instance[Job]:
 
 
 def gang_mix(work: int = 3600) -> Instance[Job]:
-    """Return the example of Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers.
+    """Return the example of Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two nodes.
 
     Notes
     -----
-    The text does not say what E and F have on the second server: two jobs each here, of 1 and of 2
+    The text does not say what E and F have on the second node: two jobs each here, of 1 and of 2
     GPUs.
 
     Examples
@@ -286,7 +286,7 @@ class _Group(NamedTuple):
 
 
 def one_server() -> Instance[Job]:
-    """Return the workload of section 5.1: three users on one server of 4 V100s.
+    """Return the workload of section 5.1: three users on one node of 4 V100s.
 
     Notes
     -----
@@ -303,7 +303,7 @@ def one_server() -> Instance[Job]:
 
 
 def large_and_small_jobs() -> Instance[Job]:
-    """Return the workload of section 5.2: a gang that spans both servers of 4 P100s.
+    """Return the workload of section 5.2: a gang that spans both nodes of 4 P100s.
 
     Examples
     --------

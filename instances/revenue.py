@@ -1,9 +1,9 @@
 """Seeded workloads of workers and parameter servers, as Wang et al. (2023, section 5.1) make them.
 
-A workload is an instance and, since bandwidths and owners of servers belong to the problem, the
+A workload is an instance and, since bandwidths and owners of nodes belong to the problem, the
 parameters of :class:`gangsched.formulations.Irmp` that go with it. One slot is an hour.
 
-Streams of the seed (:mod:`gangsched.instances.generate`): 12 servers and their owners, 13
+Streams of the seed (:mod:`gangsched.instances.generate`): 12 nodes and their owners, 13
 bandwidths, 14 jobs.
 """
 
@@ -24,7 +24,7 @@ Law = Literal["linear", "convex"]
 Parameters = dict[str, Any]
 
 HOUR = 3600  # s, one slot
-SMALL, LARGE = 2, 8  # GPUs of the two kinds of servers
+SMALL, LARGE = 2, 8  # GPUs of the two kinds of nodes
 # Share of the large ones: Philly's machine list has 231 of 552.
 LARGE_SHARE = 0.42
 WORKER_BANDWIDTH, PS_BANDWIDTH = (100, 5 * 1024), (5 * 1024, 20 * 1024)  # Mbps
@@ -40,11 +40,11 @@ LAWS: dict[str, tuple[Any, tuple[float, float], tuple[float, float]]] = {
 MS, MBIT = 3.6e6, 8.0  # ms of an hour, Mbit of a MB
 
 
-# --- servers -------------------------------------------------------------------------------------
+# --- nodes ---------------------------------------------------------------------------------------
 
 
 class OwnedCluster(NamedTuple):
-    """Servers, each of one user, and what the users have of them.
+    """Nodes, each of one user, and what the users have of them.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class OwnedCluster(NamedTuple):
     users : tuple of User
         Quotas and, in proportion to the workers, weights.
     owners : tuple of str
-        User of each server.
+        User of each node.
     """
 
     cluster: Cluster
@@ -68,16 +68,16 @@ def owned_cluster(
     ps: int = 1,
     seed: int = 0,
 ) -> OwnedCluster:
-    """Return servers of 2 or 8 workers, each of them owned by one user.
+    """Return nodes of 2 or 8 workers, each of them owned by one user.
 
     Notes
     -----
-    The paper takes the workers of each server from Philly's machine list, which has machines of 2
+    The paper takes the workers of each node from Philly's machine list, which has machines of 2
     and of 8 GPUs, and counts each user's share from the machines of its virtual cluster, which are
-    not published. Here the first servers go to one user each, in turn, the others to users drawn at
+    not published. Here the first nodes go to one user each, in turn, the others to users drawn at
     random.
 
-    RNG order (stream 12): for every server its size, then its owner (both uniform; the owner of the
+    RNG order (stream 12): for every node its size, then its owner (both uniform; the owner of the
     first ones is drawn and not used).
 
     Examples
@@ -134,14 +134,14 @@ def revenue_instance(
     """Return the synthetic workload of Wang et al. (2023), section 5.1, in slots of an hour.
 
     Its defaults are the paper's default setting. The reduced one, in which the paper compares with
-    an offline optimum, has 2 users, 5 to 15 jobs and 5 to 45 servers.
+    an offline optimum, has 2 users, 5 to 15 jobs and 5 to 45 nodes.
 
     Notes
     -----
     With the same seed, the jobs of a smaller workload are the first of a larger one; they do not
-    depend on the servers but for their users, and not on the law of their utility but for that.
+    depend on the nodes but for their users, and not on the law of their utility but for that.
 
-    A rate is ``1 / (m + G)``, on several servers ``1 / (m + G + 2 epsilon / b_w)``, with m, G and
+    A rate is ``1 / (m + G)``, on several nodes ``1 / (m + G + 2 epsilon / b_w)``, with m, G and
     epsilon / b_w in hours: G ms are G / 3.6e6 h, epsilon MB are 8 epsilon Mbit. Rates and numbers
     of utilities are rounded to 12 significant digits. The paper says of D both that it is in
     [20, 50] and that it is the number of GPUs that jobs of the trace request; here it is in

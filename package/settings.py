@@ -37,7 +37,7 @@ from .instances.deadlines import helios_like_workload, philly_like_workload, que
 def rar_ddls(
     variant: Any, *, jobs: int | None, nodes: int | None, seed: int, **changes: Any
 ) -> RarDdls:
-    """Yu et al.'s setting: 160 jobs on 20 servers of 4, 8, 16 or 32 GPUs, T = 1200."""
+    """Yu et al.'s setting: 160 jobs on 20 nodes of 4, 8, 16 or 32 GPUs, T = 1200."""
     extra = changes.pop("extra", (0.05, 0.10))
     cluster = generate.paper_cluster(nodes or 20, seed=seed)
     instance = generate.rar_workload(
@@ -85,7 +85,7 @@ def revenue_of_trace(
     seed: int,
     utility: Literal["linear", "convex"] = "linear",
 ) -> tuple[Irmp, Conversion[Any]]:
-    """Wang et al.'s workload with the submissions of a trace; servers are drawn."""
+    """Wang et al.'s workload with the submissions of a trace; nodes are drawn."""
     made, parameters = to_revenue_instance(
         trace, jobs=jobs, servers=nodes or 100, utility=utility, seed=seed
     )
@@ -100,13 +100,13 @@ def revenue(
     seed: int,
     utility: Literal["linear", "convex"] = "linear",
 ) -> Irmp:
-    """Wang et al.'s setting, with its own numbers of jobs and servers where none are given."""
+    """Wang et al.'s setting, with its own numbers of jobs and nodes where none are given."""
     sizes = {name: size for name, size in (("jobs", jobs), ("servers", nodes)) if size is not None}
     return make(utility=utility, seed=seed, **sizes)
 
 
 def tiny_revenue() -> Irmp:
-    """Three jobs of two users, each on one of three servers; they are worth the same at any end."""
+    """Three jobs of two users, each on one of three nodes; they are worth the same at any end."""
     jobs = [
         ParameterServerJob(
             id=id, user=id[0], gpus=2, release=1, epochs=2, minibatches=1, rates=(1, 0.5),

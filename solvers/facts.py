@@ -98,7 +98,7 @@ class RevenueFacts(Facts):
         Of the jobs of stage 2.
     incomes : mapping of user to float
     theta : sequence of (float, float), or None
-        theta_w and theta_p of each type of servers, of which payments are made.
+        theta_w and theta_p of each type of nodes, of which payments are made.
     scale : float
         The unit of money that theta is in.
     left : sequence of job ids

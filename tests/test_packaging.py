@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 import subprocess
 import sys
-import tarfile
+import sysconfig
 import zipfile
 from fnmatch import fnmatch
 from importlib import metadata
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import gangsched
+import release
 from layout import FOLDERS, PYPROJECT, ROOT, sources
 
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
@@ -84,27 +85,14 @@ def test_the_command_is_installed() -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist and the wheel, built from a copy of what is distributed."""
-    copy, out = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("dist")
-    ignore = shutil.ignore_patterns("__pycache__", "*.py[cod]", "*.nb[ic]")
-    for path in ROOT.iterdir():
-        if path.is_file():
-            shutil.copy(path, copy)
-        elif path in FOLDERS.values() or path.name in ("docs", "tests"):
-            shutil.copytree(path, copy / path.name, ignore=ignore)
-    steps = "from setuptools import build_meta as b; b.build_sdist({0!r}); b.build_wheel({0!r})"
-    code = steps.format(str(out))
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return out
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The unpacked sdist, and the wheel built from it."""
+    return release.build(sys.executable, tmp_path_factory.mktemp("release"))
 
 
 @pytest.mark.process
-def test_the_wheel_contains_the_folders(built: Path) -> None:
-    (wheel,) = built.glob("*.whl")
+def test_the_wheel_contains_the_folders(built: tuple[Path, Path]) -> None:
+    _, wheel = built
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {
         "/".join((*package.split("."), path.relative_to(folder).as_posix()))
@@ -116,9 +104,42 @@ def test_the_wheel_contains_the_folders(built: Path) -> None:
 
 
 @pytest.mark.process
-def test_the_sdist_contains_the_tests_and_the_licence(built: Path) -> None:
-    (sdist,) = built.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        inside = {name.partition("/")[2] for name in archive.getnames()}
-    assert inside >= {"LICENSE", "run.py", "tests/conftest.py", "tests/test_packaging.py"}
-    assert inside >= {path.relative_to(ROOT).as_posix() for path in sources().values()}
+def test_the_sdist_contains_the_tests_and_the_licence(built: tuple[Path, Path]) -> None:
+    project, _ = built
+    wanted = {"LICENSE", "run.py", "tests/conftest.py", "tests/test_packaging.py"}
+    wanted |= {path.relative_to(ROOT).as_posix() for path in sources().values()}
+    assert [name for name in sorted(wanted) if not (project / name).is_file()] == []
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_wheel_works_outside_this_folder(built: tuple[Path, Path]) -> None:
+    project, wheel = built
+    folder = wheel.parents[1]
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    (python,) = (folder / "env").glob("*/python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps"]
+    subprocess.run([*pip, "--no-index", wheel], check=True)
+    # what else it needs is that of these tests; gangsched itself is not in the folder
+    (site,) = (folder / "env").glob("lib/*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    found = release.run(python, "-c", release.WHERE, cwd=project, quiet=True).strip()
+    assert Path(found) == (site / "gangsched" / "__init__.py").resolve()
+    options = "--solvers", "first-fit", "--no-report"
+    shown = release.run(python, "-m", "gangsched", "compare", "rar-a-0", *options, cwd=folder,
+                        quiet=True)  # fmt: skip
+    assert re.search(r"first-fit +\d+", shown)
+    some = "tests/instances/test_model.py", "tests/test_layers.py", "tests/test_packaging.py"
+    assert " passed" in release.run(python, "-m", "pytest", "-q", *some, cwd=project, quiet=True)
+
+
+def test_the_oldest_versions_are_the_lower_bounds() -> None:
+    pins = release.lowest()
+    assert "numpy==2.0.2" in pins
+    assert {pin.partition("==")[0] for pin in pins} >= {"pyomo", "highspy", "ortools", "pytest"}
+    assert len({pin.partition("==")[0] for pin in pins}) == len(pins)
+
+
+def test_a_release_is_of_the_oldest_or_the_newest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert release.main(["latest"]) == 2
+    assert capsys.readouterr().err.startswith("usage: python3 run.py release oldest | newest")

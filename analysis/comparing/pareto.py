@@ -5,7 +5,7 @@ short jobs first makes the mean small, long or wide jobs first the makespan.
 
 Bounds of both close the picture. That of the makespan is the comparison's. For the mean, leave out
 all that slows jobs down but the number of GPUs: job j holds G_j of N GPUs for at least d_j slots
-(its time without contention, on as few servers as can hold it or on more, whichever is faster),
+(its time without contention, on as few nodes as can hold it or on more, whichever is faster),
 and may be interrupted. Cut to d_j slots, any schedule of RAR-DDLS is one of this problem
 (:class:`~gangsched.formulations.CompletionTime`) with no later completions. So the bound of the sum
 of completion times there, certified by prices of GPU time, is one of the sum here.

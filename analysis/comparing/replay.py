@@ -13,7 +13,7 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,14 @@ from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, check_kind, drive, parameters_of, rejected_jobs
 from ..driving.run import Run, plain
+from ..driving.waits import Wait, longest_waits
 from ..proofs.bound import Effort
 from ..proofs.bound import bound as bound_of
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
+from ..proofs.gpu_prices import GpuPrices
+from ..proofs.model_prices import model_price_bound
+from ..proofs.prices import price_bound
 from ..proofs.verify import verify_bound
 from ..show.columns import ColumnTable
 from ..show.replay_tables import failures, tables, whole_table
@@ -228,6 +232,35 @@ class Replay(SideBySide):
     def runs(self) -> dict[str, Run]:
         """The complete runs by name."""
         return {row.name: row.run for row in self.rows}
+
+    @cached_property
+    def price_bound(self) -> Bound | None:
+        """A verified bound of the sum of completion times by prices of GPU time.
+
+        That of the bounds, if it is by prices; else another one, of the same effort. None where
+        nothing is proven about completion times.
+        """
+        best = self.bounds.get("flow")
+        if best is None or GpuPrices.of(best) is not None:
+            return best
+        problem = completion_problems(without(self.instance, self.rejected))["flow"]
+        maker = model_price_bound if problem.mixed else price_bound
+        effort = EFFORTS[self.effort]
+        bound = maker(problem, rounds=effort.get("steps", 0), halvings=effort.get("halvings", 0))
+        return bound if holds("flow", problem, bound) else None
+
+    def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:
+        """Return by row why the jobs that waited longest did, and what GPUs were worth meanwhile.
+
+        Parameters
+        ----------
+        most : int
+            How many jobs of each row; as of
+            :func:`~gangsched.analysis.driving.waits.longest_waits`, with the prices of
+            :meth:`price_bound`.
+        """
+        prices = GpuPrices.of(self.price_bound)
+        return {name: longest_waits(run, most, prices=prices) for name, run in self.runs.items()}
 
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:

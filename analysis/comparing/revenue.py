@@ -203,7 +203,7 @@ def settle(
 
     Examples
     --------
-    The second job finds half of two servers in use, and pays sqrt(16) - 1 twice a slot; the user of
+    The second job finds half of two nodes in use, and pays sqrt(16) - 1 twice a slot; the user of
     the first job has nothing left to share.
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User

@@ -80,7 +80,7 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
-    servers = _servers(run, instance) if instance.kind.needs_ps else []
+    servers = _parameter_servers(run, instance) if instance.kind.needs_ps else []
     if instance.kind.needs_ps:
         run = replace(run, schedule=_workers(run.schedule))
     seg = Segments.of(run)
@@ -223,7 +223,7 @@ def _run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str) ->
     return int(-(-job.batches // rate))
 
 
-def _servers(run: Run, instance: Instance[Any]) -> list[str]:
+def _parameter_servers(run: Run, instance: Instance[Any]) -> list[str]:
     """Who runs has some, for the slots that it takes; once; no node gives more than it has."""
     plan, rule, nodes = run.schedule, "parameter servers", instance.cluster.nodes
     work = np.zeros(len(run.records), dtype=np.int64)

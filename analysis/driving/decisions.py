@@ -134,7 +134,7 @@ def _check_start(start: Start, state: State, owner: str) -> None:
 
 
 def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) -> None:
-    """Jobs with parameter servers start on given nodes, with given servers that are free."""
+    """Jobs with parameter servers start on given nodes, with servers of theirs that are free."""
     for job in order[:1]:
         raise ValueError(
             f"{owner}: orders job {job}, a job with parameter servers starts on given nodes"

@@ -24,16 +24,33 @@ these that holds:
 GPUs are those of the models on which the job can run. Where gangs may not spread, a gang fits on
 nodes of one size and model, all but one of them whole (:func:`.idle.fits_somewhere`).
 A gang is the job's own number of GPUs, whatever an elastic policy would give it.
+
+Prices
+------
+Prices of a bound of the completion times say what the GPUs were worth to all jobs meanwhile
+(:mod:`gangsched.analysis.proofs.gpu_prices`), in seconds of completion time for a GPU second. With
+pi_g the price on model g, D_j the gang, p_jg its run time without any wait on a model on which it
+can run, and r_j its release, a wait has
+
+    price    min over g of (the integral of pi_g over the wait) / (its seconds),
+    at once  min over g of D_j (the integral of pi_g over [r_j, r_j + p_jg)), and
+    as run   the sum of the integrals of pi over all GPU time that the job held.
+
+To run at once instead of as it ran would have taken (at once - as run) from the others, in seconds
+of completion time at these prices, and have spared the job its wait: where that is more than the
+wait, somebody else had more use of the GPUs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.model import FULL_SPEED
+from ..proofs.gpu_prices import GpuPrices
 from .drive import job_speeds, models_of
 from .metrics.users import user_fair_time
 from .run import EventKind, Ints, Run
@@ -68,12 +85,22 @@ class Wait:
         Seconds by reason, of :data:`REASONS` and in that order; their sum is `seconds`.
     spells : tuple of (int, int)
         From when to when it waited.
+    price : float or None
+        Mean price of a GPU second in the wait, on the cheapest model on which it can run; seconds
+        of completion time of all jobs for a GPU second. None without prices.
+    at_once : float or None
+        What its gang would have cost, had it run from its release on; seconds of completion time.
+    as_run : float or None
+        What the GPU time that it held did cost; None for a job that is not complete.
     """
 
     job: int
     seconds: int
     reasons: Mapping[str, int]
     spells: tuple[tuple[int, int], ...]
+    price: float | None = None
+    at_once: float | None = None
+    as_run: float | None = None
 
     @property
     def main(self) -> str:
@@ -90,7 +117,7 @@ def waiting_times(run: Run) -> Ints:
     return np.maximum(waited, 0)
 
 
-def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
+def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -> tuple[Wait, ...]:
     """Return why the jobs that waited longest did, the longest first.
 
     Parameters
@@ -99,6 +126,8 @@ def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
         With its instance.
     most : int
         How many jobs; those that never waited are left out.
+    prices : GpuPrices, optional
+        Of a bound of the completion times of the same jobs, for what GPUs were worth meanwhile.
 
     Returns
     -------
@@ -107,7 +136,7 @@ def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
     Raises
     ------
     ValueError
-        For a run without its instance, or `most` below 1.
+        For a run without its instance, prices of another number of GPU models, or `most` below 1.
 
     Notes
     -----
@@ -134,7 +163,11 @@ def longest_waits(run: Run, most: int = 5) -> tuple[Wait, ...]:
     waited = waiting_times(run)
     longest = np.lexsort((np.arange(waited.size), -waited))[:most]
     history = _History(run)
-    return tuple(history.wait(int(j)) for j in longest if waited[j])
+    models = history.able.shape[1]
+    if prices is not None and len(prices.prices) != models:
+        raise ValueError(f"waits: prices of {len(prices.prices)} GPU models, the run has {models}")
+    found = (history.wait(int(j)) for j in longest if waited[j])
+    return tuple(one if prices is None else history.priced(one, prices) for one in found)
 
 
 class _History:
@@ -150,7 +183,8 @@ class _History:
         names = models_of(instance)
         self.model = np.array([names.index(node.model) for node in instance.cluster.nodes])
         self.sizes = np.array(run.sizes, dtype=np.int64)
-        self.able = job_speeds(instance) > 0
+        self.speeds = job_speeds(instance)
+        self.able = self.speeds > 0
         rows = run.records
         self.rank = np.empty(len(rows), dtype=np.int64)
         self.rank[np.lexsort((np.arange(len(rows)), rows.release))] = np.arange(len(rows))
@@ -164,6 +198,32 @@ class _History:
         for name, seconds in self._reasons(job, spells):
             reasons[name] += seconds
         return Wait(job, sum(end - begin for begin, end in spells), reasons, spells)
+
+    def priced(self, wait: Wait, prices: GpuPrices) -> Wait:
+        """Add what GPUs were worth meanwhile; run times are those of the job's own gang."""
+        rows, job = self.run.records, wait.job
+        gang, release = int(rows.gpus[job]), int(rows.release[job])
+        price, at_once = [], []
+        begins, ends = np.array(wait.spells, dtype=np.int64).T
+        room = np.bincount(self.model, self.sizes)
+        for model in np.flatnonzero(self.able[job] & (room >= gang)).tolist():
+            long = int(rows.work[job]) * FULL_SPEED / int(self.speeds[job, model])
+            price.append(float(prices.worth(model, begins, ends).sum()) / wait.seconds)
+            at_once.append(gang * float(prices.worth(model, release, release + long)))
+        return replace(wait, price=min(price), at_once=min(at_once), as_run=self._cost(job, prices))
+
+    def _cost(self, job: int, prices: GpuPrices) -> float | None:
+        """The worth of all GPU time that a job held; None unless it is complete."""
+        if self.run.records.end[job] < 0:
+            return None
+        total = 0.0
+        for k in np.flatnonzero(self.plan.job == job):
+            own = slice(self.plan.ptr[k], self.plan.ptr[k + 1])
+            models = self.model[self.plan.node[own]]
+            for model, gpus in zip(models.tolist(), self.plan.gpus[own].tolist(), strict=True):
+                begin, end = int(self.plan.start[k]), int(self.plan.end[k])
+                total += gpus * float(prices.worth(model, begin, end))
+        return total
 
     def _spells(self, job: int) -> Iterator[tuple[int, int]]:
         """When the job waited."""

@@ -48,7 +48,7 @@ def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
     as no more is in use than there is. A job that is complete later earns f_j(T + 1) at most, and
     nothing if it never can be: no run fits, or none is over by the horizon. Only
     runs as short as D_w workers allow, with one node of PSs and no more PSs than (3i) asks for are
-    cheap enough to matter, and only those with the other workers on the cheapest servers: f does
+    cheap enough to matter, and only those with the other workers on the cheapest nodes: f does
     not rise. Values are rounded up to multiples of 1 / scale.
 
     With "fluid" a job pays less, for schedules in which it may change from slot to slot. In a slot,
@@ -64,7 +64,7 @@ def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
 
     Examples
     --------
-    One server of 2 workers, two jobs that want it for 2 slots: at 1 a worker and slot both would
+    One node of 2 workers, two jobs that want it for 2 slots: at 1 a worker and slot both would
     pay 4, and can have 96 - 4 of 100 - 2 t at best.
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob

@@ -1,8 +1,8 @@
 """Replay the proof of a bound of a makespan of RAR-DDLS, in integers.
 
-N GPUs; G_j, d_j: gang size and shortest duration of job j. On n servers beside p spanning jobs, job
+N GPUs; G_j, d_j: gang size and shortest duration of job j. On n nodes beside p spanning jobs, job
 j makes phi_j(n, p) progress a slot, and phi does not increase in p: so it needs at least
-ceil(F_j / phi_j(n, 1)) slots on n servers, and d_j slots, the least of these over all spans,
+ceil(F_j / phi_j(n, 1)) slots on n nodes, and d_j slots, the least of these over all spans,
 whatever the contention. A schedule of makespan C therefore gives every GPU a set of different jobs
 that run one after another, with sum of d_j <= C, and puts job j into the sets of G_j GPUs. Each
 kind of certificate refutes this for one C ("target"), which proves the makespan to be at least
@@ -102,9 +102,9 @@ def durations_of(problem: RarDdls) -> list[int]:
 
 
 def _shortest(problem: RarDdls, job: int, room: list[int]) -> int:
-    """d_j, with `room` the GPUs of the n largest servers, for n = 1, 2, ...
+    """d_j, with `room` the GPUs of the n largest nodes, for n = 1, 2, ...
 
-    tau_j(n, 1) grows with n from n = 2 on (by xi2 a server), so only n = 1 and the fewest servers
+    tau_j(n, 1) grows with n from n = 2 on (by xi2 a node), so only n = 1 and the fewest nodes
     above one can be best.
     """
     gpus = problem.jobs[job].gpus
@@ -114,7 +114,7 @@ def _shortest(problem: RarDdls, job: int, room: list[int]) -> int:
 
 
 def _fewest(problem: RarDdls) -> list[int]:
-    """GPUs of the n largest servers, for n = 1, 2, ..."""
+    """GPUs of the n largest nodes, for n = 1, 2, ..."""
     sizes = sorted(problem.instance.cluster.sizes, reverse=True)
     return [sum(sizes[: n + 1]) for n in range(len(sizes))]
 

@@ -5,16 +5,16 @@ form            optimum     what it says
 ==============  ==========  ====================================================================
 ``columns``     exact       (5): choose one run a job from all that are worth choosing
 ``literal``     exact       (3) and (4) slot by slot, with columns of completion times
-``aggregated``  a bound     (5) with one row of capacity for all identical servers together
-``dual``        a bound     (6), the dual of (5) without (5d): prices of servers and slots
+``aggregated``  a bound     (5) with one row of capacity for all identical nodes together
+``dual``        a bound     (6), the dual of (5) without (5d): prices of nodes and slots
 ==============  ==========  ====================================================================
 
 All need a horizon. Slots are 0 .. horizon - 1; slot t of these models is the paper's slot t + 1.
 None knows of preemption. ``literal`` and ``columns`` are statements and oracles for small cases:
-the number of columns is exponential in servers and workers.
+the number of columns is exponential in nodes and workers.
 
-- (3i) is read for servers that hold parameter servers of the job, W7.
-- (3j) says that zeta is 0 on several servers; that it is 1 on one follows, as that is no slower.
+- (3i) is read for nodes that hold parameter servers of the job, W7.
+- (3j) says that zeta is 0 on several nodes; that it is 1 on one follows, as that is no slower.
 - (3k) is divided by n_j: worker-slots are integers, so the needed ones may be rounded up, and no
   solver's tolerance makes a mini-batch of a part of one. Which n_j counts, by zeta and by the type
   of the workers, is one choice, ``v_rate``.
@@ -23,14 +23,14 @@ the number of columns is exponential in servers and workers.
 
 Which runs are worth choosing
 -----------------------------
-A run can be cut down, and stay one, with the same end and nothing more on any server: to the
-parameter servers of one server, and no more of these than (3i) asks for; to so few workers that one
-less would take a slot longer (of those outside the parameter servers' server one can always go);
+A run can be cut down, and stay one, with the same end and nothing more on any node: to the
+parameter servers of one node, and no more of these than (3i) asks for; to so few workers that one
+less would take a slot longer (of those outside the parameter servers' node one can always go);
 and to the last slots that it needs. What is left is a column. `embed` writes the run itself where
 it is one, and one that it can be cut down to where it is not: both earn the same.
 
-``aggregated`` keeps of a column what it takes of each class of servers, which is at most what the
-servers of the class hold, with the parameter servers on one of them. Servers with room in all, but
+``aggregated`` keeps of a column what it takes of each class of nodes, which is at most what the
+nodes of the class hold, with the parameter servers on one of them. Nodes with room in all, but
 not in one, pass it.
 
 With ``problem.alone`` each form has one more row per user, and ``dual`` a variable nu for it:
@@ -53,7 +53,7 @@ from .problem import Irmp, divisions, parameter_servers
 
 __all__ = ["build"]
 
-#: jobs x servers x slots of "literal", and runs of the other forms: half a minute to build
+#: jobs x nodes x slots of "literal", and runs of the other forms: half a minute to build
 MODEL_LIMIT = 50_000
 
 
@@ -68,7 +68,7 @@ def build(problem: Irmp, form: str) -> Model[Schedule]:
     Raises
     ------
     ValueError
-        For a problem without horizon or with preemption, or more than 50,000 jobs x servers x slots
+        For a problem without horizon or with preemption, or more than 50,000 jobs x nodes x slots
         or columns.
 
     Examples
@@ -121,7 +121,7 @@ def _write_sharing(m: Any, problem: Irmp, schedule: Schedule) -> None:
 
 
 class JobGroup(NamedTuple):
-    """Servers that a row of capacity is for: one, or a class of equal ones."""
+    """Nodes that a row of capacity is for: one, or a class of equal ones."""
 
     model: str
     gpus: int
@@ -140,13 +140,13 @@ class RunColumn(NamedTuple):
 
 
 def each_node(problem: Irmp) -> list[JobGroup]:
-    """Return a group for each server."""
+    """Return a group for each node."""
     nodes = problem.instance.cluster.nodes
     return [JobGroup(node.model, node.gpus, node.ps, (s,)) for s, node in enumerate(nodes)]
 
 
 def node_classes(problem: Irmp) -> list[JobGroup]:
-    """Return a group for all servers of one type, with equally many workers and PSs."""
+    """Return a group for all nodes of one type, with equally many workers and PSs."""
     members: dict[tuple[str, int, int], list[int]] = {}
     for s, node in enumerate(problem.instance.cluster.nodes):
         members.setdefault((node.model, node.gpus, node.ps), []).append(s)
@@ -248,7 +248,7 @@ class _Cut:
 
 
 def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) -> tuple[Any, Any]:
-    """(5) over groups of servers, and its columns."""
+    """(5) over groups of nodes, and its columns."""
     found = columns(problem, groups, horizon)
     m: Any = pyo.ConcreteModel(name=name)
     m.jobs = pyo.RangeSet(0, len(problem.jobs) - 1)
@@ -311,7 +311,7 @@ def _capacity(groups: Sequence[JobGroup], rows: Any, kind: int) -> Callable[...,
 
 
 def _there(group: JobGroup) -> tuple[int, int]:
-    """Workers and PSs of all servers of a group."""
+    """Workers and PSs of all nodes of a group."""
     return group.gpus * len(group.nodes), group.ps * len(group.nodes)
 
 
@@ -337,7 +337,7 @@ def _writer(
 
 
 def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
-    """(5) over all servers."""
+    """(5) over all nodes."""
     groups = each_node(problem)
     m, found = _chosen(problem, groups, horizon, "IRMP, columns")
 
@@ -348,7 +348,7 @@ def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
 
 
 def _segment(column: RunColumn) -> Segment:
-    """The run of a column over single servers."""
+    """The run of a column over single nodes."""
     workers = dict(enumerate(column.workers))
     ps = {s: count for s, count in enumerate(column.ps) if count}
     gpus = {s: count for s, count in workers.items() if count or s in ps}
@@ -356,7 +356,7 @@ def _segment(column: RunColumn) -> Segment:
 
 
 def _aggregated(problem: Irmp, horizon: int) -> Model[Schedule]:
-    """(5) over classes of servers."""
+    """(5) over classes of nodes."""
     groups = node_classes(problem)
     m, found = _chosen(problem, groups, horizon, "IRMP, aggregated")
 
@@ -543,7 +543,7 @@ def _add_holding(m: Any, problem: Irmp) -> None:
 
 
 def _most(problem: Irmp) -> Callable[[int, int], tuple[int, int]]:
-    """Workers and PSs that a job can have on a server."""
+    """Workers and PSs that a job can have on a node."""
     nodes = problem.instance.cluster.nodes
     return lambda j, s: (min(problem.jobs[j].gpus, nodes[s].gpus), nodes[s].ps)
 

@@ -4,8 +4,8 @@ Source: N. Wang, R. Zhou, L. Han, H. Chen, Z. Li, "Online Scheduling of Distribu
 Jobs for Incentivizing Sharing in Multi-Tenant Systems", IEEE TC 72(3), 2023.
 
 A job trains E D M mini-batches with up to D workers and the parameter servers (PSs) that these
-need, on servers of C_w workers and C_p PSs. It starts once, keeps what it has, and is worth the
-less the later it is complete. On one server it needs no network and is faster.
+need, on nodes of C_w workers and C_p PSs. It starts once, keeps what it has, and is worth the
+less the later it is complete. On one node it needs no network and is faster.
 
 Symbols
 -------
@@ -58,17 +58,17 @@ Deviations from the paper
   `alone`, what each user would earn without the others, it holds one: nobody earns less.
 - W6: (3) makes every job run, whatever it costs; (4) has o_j. Here jobs may be left out
   (``optional=False``: they may not).
-- W7: (3i) "for all s" lets a job have workers on servers without a PS only if it has none
-  elsewhere, and fails even for jobs on one of several servers. It is read for servers that hold
-  PSs of the job. Then PSs on a second server never help.
-- W9: (3k) lacks the sums over servers and slots; its text has E D B where E D M is meant.
+- W7: (3i) "for all s" lets a job have workers on nodes without a PS only if it has none
+  elsewhere, and fails even for jobs on one of several nodes. It is read for nodes that hold
+  PSs of the job. Then PSs on a second node never help.
+- W9: (3k) lacks the sums over nodes and slots; its text has E D B where E D M is meant.
 - W10: (3f) and (3h) at t = t^+ contradict (3l); they hold up to t^+ - 1.
 - W15: the argument of f is the completion time in (3), the time since the beginning of the round in
   Definition 1 ("ideal"), and the time since the release in the example. ``clock="absolute"``
   (default) and ``clock="release"`` are the first and the last; ideal revenue is never mixed in, see
   :func:`gangsched.solvers.irmp.astraea.ideal_revenue`. With `paper_slot_r` a job may be complete at
   its release; it is then worth what it is one slot after it.
-- Servers may be of several types (Section 6), by ``node.model``: all workers of a job are of one
+- Nodes may be of several types (Section 6), by ``node.model``: all workers of a job are of one
   type, and so are its PSs; ``job.speeds`` multiplies the rates of that type of workers.
 - ``preemptive=True`` lets a job run in several segments, each with its own workers, (3f) and (3h)
   dropped, for baselines that preempt for free. What they earn is compared with bounds of that
@@ -152,7 +152,7 @@ def parameter_servers(outside: int, worker_bandwidth: int, ps_bandwidth: int) ->
 
 
 def divisions(count: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to divide `count` workers among servers, or classes of them, with such room.
+    """Yield all ways to divide `count` workers among nodes, or classes of them, with such room.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class Irmp(Described):
     Parameters
     ----------
     instance : Instance of ParameterServerJob
-        Times in slots. Quotas of its users, where they have any, sum up to what the servers hold.
+        Times in slots. Quotas of its users, where they have any, sum up to what the nodes hold.
     worker_bandwidth, ps_bandwidth : int
         b_w, b_p, of each worker and each parameter server, in one unit.
     horizon : int or None
@@ -230,7 +230,7 @@ class Irmp(Described):
     users : tuple of str
         Ids; one unnamed user where the instance has none.
     models : tuple of str
-        Types of servers, sorted.
+        Types of nodes, sorted.
     quotas : (users, models, 2) int array
         Workers and PSs of each user.
 
@@ -241,7 +241,7 @@ class Irmp(Described):
 
     Examples
     --------
-    Two jobs of the paper's example (Section 4.2), both on one server at once:
+    Two jobs of the paper's example (Section 4.2), both on one node at once:
 
     >>> from gangsched.instances import Cluster, Linear, Node
     >>> cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
@@ -476,7 +476,7 @@ class Irmp(Described):
         nodes : int
             On which workers and parameter servers are.
         model : str
-            Type of the workers' servers.
+            Type of the workers' nodes.
         """
         return run_slots(self.jobs[job], workers, nodes, model)
 
@@ -655,7 +655,7 @@ def paper_problem(
 def reduced_problem(
     jobs: int = 10, *, servers: int = 25, users: int = 2, utility: Law = "linear", seed: int = 0
 ) -> Irmp:
-    """Return the reduced input of the paper's Fig. 5: [5, 15] jobs, [5, 45] servers, 2 users.
+    """Return the reduced input of the paper's Fig. 5: [5, 15] jobs, [5, 45] nodes, 2 users.
 
     Parameters
     ----------

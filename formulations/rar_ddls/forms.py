@@ -20,9 +20,9 @@ the same rate are one level of ``v_rate`` in ``compact``, and these rows are val
 named ``cut_...``:
 
 - start: a job that starts runs for its shortest duration d_j.
-- span: on n servers, a job runs for ceil(F_j / phi_j(n, 1)) slots or more.
-- links: a server with k spanning jobs gives each of them p_j >= k, so their 1 / p_j add up to at
-  most 1; summed over servers, sum_j n_j / p_j <= S.
+- span: on n nodes, a job runs for ceil(F_j / phi_j(n, 1)) slots or more.
+- links: a node with k spanning jobs gives each of them p_j >= k, so their 1 / p_j add up to at
+  most 1; summed over nodes, sum_j n_j / p_j <= S.
 - pairs: spanning jobs with p_j <= k take two or more of the k S places for them; one with p_j > k
   keeps k + 1 of the places free, so it counts as one more of the floor(k S / 2) jobs.
 """
@@ -43,7 +43,7 @@ from ..problem import Model, NoModel
 from ..rows import constraint, write, write_arrays
 from .problem import RarDdls, complete_schedule, estimates
 
-#: jobs x servers x slots that "compact" and "literal" may have: about a minute and 2 GB to build
+#: jobs x nodes x slots that "compact" and "literal" may have: about a minute and 2 GB to build
 MODEL_LIMIT = 200_000
 
 #: combinations of starts and placements that the default list of schedules may go through
@@ -67,7 +67,7 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     Raises
     ------
     ValueError
-        For a horizon that is no positive integer, a model beyond 200,000 jobs x servers x slots, an
+        For a horizon that is no positive integer, a model beyond 200,000 jobs x nodes x slots, an
         infeasible schedule in the list, one without GPU identities ("workload"), or too long a
         default list.
 
@@ -101,7 +101,7 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
 
 
 def _solved(m: Any, problem: RarDdls, held: Callable[[int, int, int], Any]) -> Schedule:
-    """The schedule of a model's starts, and of the variable of a job's GPUs on a server then."""
+    """The schedule of a model's starts, and of the variable of a job's GPUs on a node then."""
     start = [int(max(m.slots, key=lambda t: float(m.x_start[j, t].value))) for j in m.jobs]
     placement = [
         {s: round(count) for s in m.servers if (count := held(j, s, start[j]).value) > 0.5}
@@ -114,7 +114,7 @@ def _solved(m: Any, problem: RarDdls, held: Callable[[int, int, int], Any]) -> S
 
 
 def _held(problem: RarDdls, schedule: Schedule, horizon: int) -> Any:
-    """GPUs of each job on each server in each slot: (jobs, servers, horizon)."""
+    """GPUs of each job on each node in each slot: (jobs, nodes, horizon)."""
     held = np.zeros((len(problem.jobs), len(problem.instance.cluster.nodes), horizon), dtype=int)
     for row in schedule:
         for s, count in row.gpus.items():
@@ -239,7 +239,7 @@ def _indicators(m: Any, keys: Any, gangs: Sequence[int]) -> None:
 
 
 def _contention_as_printed(m: Any, keys: Any) -> None:
-    """(6): the product of an indicator and a sum, and the maximum over servers, linearised."""
+    """(6): the product of an indicator and a sum, and the maximum over nodes, linearised."""
     total = len(m.jobs)
 
     def cross(j: int, s: int, t: int) -> Any:
@@ -387,7 +387,7 @@ def _spans(levels: Levels) -> list[tuple[int, int]]:
 
 
 def _spanning(levels: Levels) -> list[int]:
-    """Jobs that can be on more than one server."""
+    """Jobs that can be on more than one node."""
     return [j for j, found in enumerate(levels) if any(n > 1 for n in found)]
 
 
@@ -402,7 +402,7 @@ def _rates_of(m: Any, levels: Levels, j: int, t: int, weight: Callable[[int, int
 
 
 def _place_once(m: Any, problem: RarDdls) -> None:
-    """(1), (5): the gang's GPUs on the servers, once for all slots of the run."""
+    """(1), (5): the gang's GPUs on the nodes, once for all slots of the run."""
     sizes, gangs = problem.instance.cluster.sizes, [job.gpus for job in problem.jobs]
     keys = (m.jobs, m.servers)
 
@@ -426,7 +426,7 @@ def _place_once(m: Any, problem: RarDdls) -> None:
 
 
 def _choose_span(m: Any, problem: RarDdls, levels: Levels) -> None:
-    """(8): the number of servers in use, one-hot."""
+    """(8): the number of nodes in use, one-hot."""
     m.z_span = pyo.Var(_spans(levels), domain=pyo.Binary, doc="1 where j is on n servers")
 
     @constraint(m, m.jobs, doc="(8) one span")

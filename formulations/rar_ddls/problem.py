@@ -4,8 +4,8 @@ Source: M. Yu, B. Ji, H. Rajan, J. Liu, "On Scheduling Ring-All-Reduce Learning 
 GPU Clusters with Communication Contention", MobiHoc 2022.
 
 Jobs are gangs that start once, keep their GPUs and run to completion (no preemption, no migration).
-A job inside one server does not communicate over the network. A job that spans servers shares each
-server's uplink with the other spanning jobs there, and all of them slow down. The makespan is
+A job inside one node does not communicate over the network. A job that spans nodes shares each
+node's uplink with the other spanning jobs there, and all of them slow down. The makespan is
 minimised.
 
 Symbols
@@ -21,10 +21,10 @@ Delta^f_j M_j+Delta^b_j ``job.base_time``               slots per iteration
 b^e, b^i                ``bandwidth_between, _within``  data per slot
 C                       ``compute_speed``               data per slot
 xi_1                    ``xi1``                         1
-xi_2                    ``xi2``                         slots per server
+xi_2                    ``xi2``                         slots per node
 alpha, f                ``alpha``, ``degradation``      1
 T                       ``horizon``                     slots
-y_js                    ``Segment.gpus``                GPUs of job j on server s
+y_js                    ``Segment.gpus``                GPUs of job j on node s
 a_j, T_j                ``Segment.start, Segment.end``  slots; half-open [a_j, T_j)
 p_j[t]                  contenders                      jobs
 phi_j[t]                ``rates[j, n - 1, p]``          iterations / ``resolution`` per slot
@@ -48,14 +48,14 @@ equation   component                                            note
 (14)-(16)  form "workload": ``loads``, ``limit``                errata E10
 =========  ===================================================  ===================================
 
-Everything non-linear in (6)-(8) depends on two small integers only: n, the number of servers that
-job j spans, and p, the number of spanning jobs on its busiest server. It is therefore tabulated
+Everything non-linear in (6)-(8) depends on two small integers only: n, the number of nodes that
+job j spans, and p, the number of spanning jobs on its busiest node. It is therefore tabulated
 once as ``rates[j, n - 1, p]``, an array of integers, and every model, bound and algorithm reads the
 same table.
 
 Deviations from the paper
 -------------------------
-- E1, (5) as printed puts every active job on every server (y > 0 for all s): y >= 0 here.
+- E1, (5) as printed puts every active job on every node (y > 0 for all s): y >= 0 here.
 - E2, E3, (9): "a_j + argmin" keeps the GPUs one slot too long: a run is [a_j, T_j) with
   T_j = a_j + min{r : iterations of r slots >= F_j}.
 - E4, (7): k = xi1 p falls below 1 for few contenders, which would make a link faster than itself
@@ -91,7 +91,7 @@ from ..problem import Described, Goal, Model, Sense, build, check_instance, refe
 
 Ints = NDArray[np.int64]
 
-#: GPUs of each job by server
+#: GPUs of each job by node
 Placements = Sequence[Mapping[int, int]]
 #: bandwidth sharing degradation f(alpha, k) of Section 4.1 by name; increasing in k, f(., 1) = 1
 DEGRADATIONS: Mapping[str, Callable[[Fraction, Fraction], Any]] = {
@@ -122,13 +122,13 @@ class RarDdls(Described):
     instance : Instance of RingJob
         All jobs released at 0, equal GPUs on all nodes, every gang within the cluster.
     bandwidth_between, bandwidth_within : float
-        b^e and b^i: data per slot over a server's uplink and inside a server.
+        b^e and b^i: data per slot over a node's uplink and inside a node.
     compute_speed : float
         C: data reduced per slot by one GPU.
     xi1 : float
         Share of time in which a contender communicates, in (0, 1].
     xi2 : float
-        Slots of overhead per iteration and server, >= 0.
+        Slots of overhead per iteration and node, >= 0.
     alpha : float
         Parameter of the degradation, >= 0.
     degradation : str or callable (alpha, k) -> number
@@ -144,11 +144,11 @@ class RarDdls(Described):
     Attributes
     ----------
     rates : (jobs, spans, contenders + 1) int array
-        ``rates[j, n - 1, p]``: progress per slot of job j on n servers beside p spanning jobs
+        ``rates[j, n - 1, p]``: progress per slot of job j on n nodes beside p spanning jobs
         (itself included), in units of 1 / `resolution` iterations; non-increasing in p; zero for
         spans that the gang cannot have.
     fewest : (jobs,) int array
-        Fewest servers that can hold each gang in the empty cluster.
+        Fewest nodes that can hold each gang in the empty cluster.
 
     Raises
     ------
@@ -326,9 +326,9 @@ class RarDdls(Described):
         job : int
             Number of the job.
         servers : int
-            n, servers that it spans, at least 1.
+            n, nodes that it spans, at least 1.
         contenders : int
-            p, spanning jobs on its busiest server, itself included; no effect for n = 1.
+            p, spanning jobs on its busiest node, itself included; no effect for n = 1.
         """
         ring, overhead = self._ring_times(self.jobs[job])
         if servers == 1:
@@ -348,7 +348,7 @@ class RarDdls(Described):
         return parts.numerator // parts.denominator if self.rate == "floor" else ceil(parts)
 
     def rate_of(self, job: int, servers: int, contenders: int) -> int:
-        """Return phi_j(n, p): of `rates`, or where more contend than servers have GPUs, by (8)."""
+        """Return phi_j(n, p): of `rates`, or where more contend than nodes have GPUs, by (8)."""
         if contenders < self.rates.shape[2] or not self.rates[job, servers - 1, 0]:
             return int(self.rates[job, servers - 1, min(contenders, self.rates.shape[2] - 1)])
         return self.progress(self.iteration_time(job, servers, contenders))
@@ -361,7 +361,7 @@ class RarDdls(Described):
         return -(-self.jobs[job].iterations * self.resolution // rate) if rate else None
 
     def spans(self, job: int) -> range:
-        """Return the numbers of servers that the job can span."""
+        """Return the numbers of nodes that the job can span."""
         most = min(self.jobs[job].gpus, len(self.instance.cluster.nodes))
         return range(int(self.fewest[job]), most + 1)
 
@@ -516,7 +516,7 @@ def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
 
 
 def _fewest_servers(instance: Instance[RingJob]) -> Ints:
-    """nmin(G_j): fewest servers whose GPUs add up to the gang."""
+    """nmin(G_j): fewest nodes whose GPUs add up to the gang."""
     room = np.cumsum(sorted(instance.cluster.sizes, reverse=True))
     gangs = np.array([job.gpus for job in instance.jobs], dtype=np.int64)
     fewest = np.searchsorted(room, gangs).astype(np.int64) + 1
@@ -582,9 +582,9 @@ class Estimates:
 
 
 def estimated_times(problem: RarDdls) -> Ints:
-    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)): fewest servers, alone, in slots.
+    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)): fewest nodes, alone, in slots.
 
-    d_j, the shortest duration on any span, where fewest servers leave the job no progress (floor).
+    d_j, the shortest duration on any span, where fewest nodes leave the job no progress (floor).
     """
     number = np.arange(len(problem.jobs))
     rate = problem.rates[number, problem.fewest - 1, 1] if number.size else number
@@ -718,7 +718,7 @@ def _check_runs(problem: RarDdls, start: Sequence[int], placement: Placements) -
 
 
 def _speeds(problem: RarDdls, active: Sequence[int], placement: Placements) -> list[int]:
-    """phi_j of the active jobs: (6) counts spanning jobs a server, the table does the rest."""
+    """phi_j of the active jobs: (6) counts spanning jobs a node, the table does the rest."""
     crossing: dict[int, int] = {}
     for j in active:
         for s in placement[j] if len(placement[j]) > 1 else ():
@@ -735,7 +735,7 @@ def complete_schedule(
 ) -> Schedule | None:
     """Return the schedule of starts and placements, each job on the first GPUs that are free.
 
-    None where a job never ends; without GPU identities where a server is too small. Costs
+    None where a job never ends; without GPU identities where a node is too small. Costs
     O(jobs log jobs + gpus log gpus) after the evaluation.
     """
     plain = evaluate(problem, start, placement)

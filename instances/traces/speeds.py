@@ -17,7 +17,7 @@ from .trace import Reading
 GAVEL_KEY = re.compile(r"\('(.*)', (\d{1,6})\)")
 #: Gavel's name for the speed of a job that has its GPUs alone
 ALONE = "null"
-#: behind the models of Gavel's file where gangs are spread over more servers than they need
+#: behind the models of Gavel's file where gangs are spread over more nodes than they need
 SPREAD = "_unconsolidated"
 #: of a type, any number of GPUs
 ANY = 0
@@ -65,7 +65,7 @@ def read_speeds(path: str | Path) -> SpeedTable:
         Plain or gzip: a CSV with the columns job_type, model and speed, and gpus where the speed
         depends on the gang (empty for any); JSON of the form {job type: {model: speed}}; or Gavel's
         ``simulation_throughputs.json``, of which the speeds of jobs alone on their GPUs are taken,
-        and not those of gangs on more servers than they need.
+        and not those of gangs on more nodes than they need.
 
     Returns
     -------

@@ -131,6 +131,14 @@ Ledger = Annotated[
         "--ledger", help="Find out of what losses over the bound consist: several runs a policy."
     ),
 ]
+Waits = Annotated[
+    int | None,
+    typer.Option(
+        callback=screen.whole,
+        help="How many of each policy's longest waits to explain: why the job waited, and what "
+        "GPUs were worth meanwhile.",
+    ),
+]
 SaveRuns = Annotated[
     Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
 ]
@@ -166,6 +174,7 @@ def replay(
     spread: Spread = False,
     effort: Effort = "quick",
     ledger: Ledger = False,
+    waits: Waits = None,
     seed: screen.Seed = 0,
     save_runs: SaveRuns = None,
     resume: Resume = False,
@@ -204,7 +213,8 @@ def replay(
         found = _run(source, chosen, rules, kept, effort, ledger)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, context, report=page, json=json, kept=kept, explain=explain)
+    options = _Shown(page, json, waits, explain)
+    _finish(source, found, context, kept, options)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -319,24 +329,34 @@ def _progress(
 # --- what came out -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is written, and what is shown beside the tables."""
+
+    report: Path | None
+    json: Path | None
+    waits: int | None
+    explain: bool
+
+
 def _finish(
     source: Source,
     found: Any,
     context: typer.Context,
-    *,
-    report: Path | None,
-    json: Path | None,
     kept: _Kept,
-    explain: bool,
+    shown: _Shown,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
+    report, json = shown.report, shown.json
     console = screen.open_console(json)
+    explained = found.waits(shown.waits) if shown.waits and found.rows else {}
     try:
-        _show(console, source, found, explain)
+        _show(console, source, found, shown.explain)
+        _show_waits(console, found, explained)
         _show_commands(console, found, context)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
-            _write(source, found, report=report, json=json)
+            _write(source, found, explained, report=report, json=json)
     folders = sorted({path.parent for path in kept.paths.values()})
     if line := screen.written(report if found.rows else None, json, *folders):
         screen.say(console, line)
@@ -367,6 +387,17 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
         screen.say(console, line)
 
 
+def _show_waits(console: Console, found: Any, waits: Mapping[str, Any]) -> None:
+    from ..analysis.show.wait_table import wait_notes, wait_table
+
+    if waits:
+        console.print()
+        screen.show_table(console, screen.rich_table(wait_table(found, waits)))
+        console.print()
+    for line in wait_notes(waits):
+        screen.say(console, line, "dim")
+
+
 def _show_commands(console: Console, found: Any, context: typer.Context) -> None:
     """Print a command for each run that ledgers are made of."""
     runs = [one.runs for one in found.ledgers.values() if not isinstance(one, str)]
@@ -382,7 +413,7 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     from ..analysis.comparing.regret import pool_of
 
     changes: dict[str, Any] = {"policies": variant.policy, "ledger": False, "no_report": True}
-    changes |= dict.fromkeys(("json", "save_runs", "report"), None) | {
+    changes |= dict.fromkeys(("json", "save_runs", "report", "waits"), None) | {
         "resume": False,
         "explain": False,
         "information": TOLD,  # as the names say
@@ -422,10 +453,19 @@ def _left_out(source: Source, found: Any) -> list[str]:
     return reasons
 
 
-def _write(source: Source, found: Any, *, report: Path | None, json: Path | None) -> None:
+def _write(
+    source: Source,
+    found: Any,
+    waits: Mapping[str, Any],
+    *,
+    report: Path | None,
+    json: Path | None,
+) -> None:
     from ..analysis.show.replay_report import write_replay_report
+    from ..analysis.show.wait_table import waits_to_dict
 
     if json is not None:
-        source.save(json, "replay", found)
+        more = {"waits": waits_to_dict(found, waits)} if waits else {}
+        source.save(json, "replay", found, **more)
     if found.rows and report is not None:
         write_replay_report(report, found, **source.about)

@@ -34,7 +34,7 @@ SCENARIOS: Mapping[str, str] = {
     "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
     "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
     "W_LINEAR, W_CONVEX": "jobs with parameter servers and utilities of Wang et al. (2023), for "
-    "policies online-revenue; 100 jobs, 100 servers, 14 users",
+    "policies online-revenue; 100 jobs, 100 nodes, 14 users",
 }
 #: tables of speeds by name, in :mod:`gangsched.instances.heterogeneous`
 SPEEDS: Mapping[str, str] = {"table1": "TABLE1"}
@@ -68,9 +68,9 @@ class Source:
         own = {name: getattr(self, name) for name in names}
         return {**own, **({"left_out": self.left_out} if self.left_out else {})}
 
-    def save(self, path: Path, kind: str, found: Any) -> None:
+    def save(self, path: Path, kind: str, found: Any, **more: Any) -> None:
         """Write what came out as JSON, and where it came from."""
-        screen.write_json(path, {**header(kind), **found.to_dict(), "source": self.about})
+        screen.write_json(path, {**header(kind), **found.to_dict(), **more, "source": self.about})
 
 
 def listed(reasons: Sequence[str]) -> list[str]:
@@ -409,7 +409,7 @@ def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any
 
 
 def _revenue(law: Any, seed: int, **sizes: Any) -> Any:
-    """The workload of Wang et al., whose servers and their owners are drawn too."""
+    """The workload of Wang et al., whose nodes and their owners are drawn too."""
     from ..formulations.irmp.problem import paper_problem
 
     return paper_problem(utility=law, seed=seed, **sizes)

@@ -1,6 +1,6 @@
 """Bounds of the makespan of RAR-DDLS: what each kind of certificate proves.
 
-N GPUs on servers of O_s; job j needs F_j iterations on G_j GPUs. On n servers beside p spanning
+N GPUs on nodes of O_s; job j needs F_j iterations on G_j GPUs. On n nodes beside p spanning
 jobs on its busiest one (itself included) an iteration takes, eq. (8),
 
     tau_j(n, p) = 2 m (w-1)/w * (1/b^i if n = 1 else f(alpha, k(p)) / b^e) + m (w-1)/w / C
@@ -17,8 +17,8 @@ refutes this for one C ("target"), which proves the makespan to be at least C + 
 - ``configuration lp``: integers v_j >= 0 that add up to at most D ("scale") over any set with
   sum d <= C, a knapsack; then sum_j G_j v_j <= N D.
 - ``search``: nothing is relaxed. From the empty cluster on, all states that C slots can reach are
-  listed, slot by slot: what is left of each running job, and on which servers it is. Nodes,
-  contention and waiting all count. States are the same if only names of equal servers differ, and
+  listed, slot by slot: what is left of each running job, and on which nodes it is. Nodes,
+  contention and waiting all count. States are the same if only names of equal nodes differ, and
   end where a job cannot be ready in time even alone. It proves C + 1 if no state is empty by C.
 
 The first four take O(jobs) rationals, the knapsack O(jobs C), the search at most `MOST_STATES`.
@@ -51,18 +51,18 @@ __all__ = ["RULES", "RingProblem"]
 
 #: jobs of a search, states that it may list, and ways to start jobs that it may try
 MOST_JOBS, MOST_STATES, MOST_WAYS = 12, 200_000, 1_000_000
-#: a job on its way: its number, what is left of it, its GPUs on every server
+#: a job on its way: its number, what is left of it, its GPUs on every node
 Run = tuple[int, int, tuple[int, ...]]
 
 
 class RingProblem:
-    """What the rules need of a problem: servers, gangs, and progress by (8)."""
+    """What the rules need of a problem: nodes, gangs, and progress by (8)."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         nodes = rows(data, "instance", "cluster", "nodes")
         if len({node.get("model", "") for node in nodes}) > 1:
             raise BadFile("GPU models differ")
-        self.servers = [whole(node, "gpus") for node in nodes]
+        self.sizes = [whole(node, "gpus") for node in nodes]
         self.jobs = rows(data, "instance", "jobs")
         self.gangs = [whole(job, "gpus") for job in self.jobs]
         given = data.get("parameters", {})
@@ -85,7 +85,7 @@ class RingProblem:
     @property
     def gpus(self) -> int:
         """N."""
-        return sum(self.servers)
+        return sum(self.sizes)
 
     def degraded(self, contenders: int) -> Fraction:
         """f(alpha, k(p)): by how much p spanning jobs slow a link down (7)."""
@@ -97,18 +97,18 @@ class RingProblem:
             return k + self.alpha * (k - 1)
         return Fraction(repr(float(k) ** float(1 + self.alpha)))
 
-    def _rate(self, j: int, servers: int, contenders: int) -> int:
+    def _rate(self, j: int, nodes: int, contenders: int) -> int:
         """phi_j(n, p), in parts of an iteration."""
         job, gang = self.jobs[j], self.gangs[j]
         ring = number(job, "gradient") * (gang - 1) / gang
-        link = 1 / self.within if servers == 1 else self.degraded(contenders) / self.between
-        tau = 2 * ring * link + ring / self.speed + number(job, "base_time") + self.xi2 * servers
+        link = 1 / self.within if nodes == 1 else self.degraded(contenders) / self.between
+        tau = 2 * ring * link + ring / self.speed + number(job, "base_time") + self.xi2 * nodes
         return ceil(self.parts / tau) if self.exact else floor(1 / tau)
 
     def _shortest(self, j: int) -> int:
-        """d_j. From two servers on, each one more costs xi2: one and the fewest above suffice."""
+        """d_j. From two nodes on, each one more costs xi2: one and the fewest above suffice."""
         room, spans = 0, list[int]()
-        for n, size in enumerate(sorted(self.servers, reverse=True), 1):
+        for n, size in enumerate(sorted(self.sizes, reverse=True), 1):
             room += size
             if room >= self.gangs[j] and n <= self.gangs[j]:
                 spans.append(n)
@@ -216,13 +216,13 @@ def _starts(
     first, rest = waiting[0], waiting[1:]
     for begun, later in _starts(problem, running, rest):
         yield begun, (first, *later)
-        free = [size - sum(run[2][s] for run in begun) for s, size in enumerate(problem.servers)]
+        free = [size - sum(run[2][s] for run in begun) for s, size in enumerate(problem.sizes)]
         for held in _placements(problem.gangs[first], tuple(free)):
             yield (*begun, (first, problem.work[first], held)), later
 
 
 def _placements(gang: int, free: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All ways to put a gang on servers with so many free GPUs."""
+    """All ways to put a gang on nodes with so many free GPUs."""
     if not free:
         if not gang:
             yield ()
@@ -247,13 +247,13 @@ def _advanced(problem: RingProblem, running: tuple[Run, ...]) -> tuple[Run, ...]
 
 
 def _canonical(problem: RingProblem, running: tuple[Run, ...]) -> tuple[Run, ...]:
-    """The same run, with equal servers in the order of what they hold."""
+    """The same run, with equal nodes in the order of what they hold."""
     runs = sorted(running)
-    columns = [tuple(held[s] for _, _, held in runs) for s in range(len(problem.servers))]
-    sizes = problem.servers
+    columns = [tuple(held[s] for _, _, held in runs) for s in range(len(problem.sizes))]
+    sizes = problem.sizes
     order = sorted(range(len(sizes)), key=lambda s: (sizes[s], columns[s]))
     places = sorted(range(len(sizes)), key=lambda s: (sizes[s], s))
-    named = dict(zip(places, order, strict=True))  # the server whose jobs come here
+    named = dict(zip(places, order, strict=True))  # the node whose jobs come here
     return tuple(
         (j, left, tuple(held[named[s]] for s in range(len(sizes)))) for j, left, held in runs
     )

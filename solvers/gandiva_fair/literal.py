@@ -1,9 +1,9 @@
-"""Gandiva_fair by Algorithm 2 to the letter: who waits, waits for GPUs of its own servers.
+"""Gandiva_fair by Algorithm 2 to the letter: who waits, waits for GPUs of its own nodes.
 
 The first reading of Section 3, kept as ``gandiva-fair:literal``; what names mean, and what the
 whole system does beyond, is in :mod:`gangsched.solvers.gandiva_fair.policy`. Nobody starts on idle
-GPUs of other servers (3.3), a job goes to a model on which its speed is not known only when it
-comes (3.4), and one job of each model moves between servers at the begin of a quantum (3.5).
+GPUs of other nodes (3.3), a job goes to a model on which its speed is not known only when it
+comes (3.4), and one job of each model moves between nodes at the begin of a quantum (3.5).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Alike(NamedTuple):
 class Kept:
     """A run of Gandiva_fair: who is where, what is known of speeds, and who owns what.
 
-    Models are numbers here, from the slowest to the newest; servers are numbers within a model.
+    Models are numbers here, from the slowest to the newest; nodes are numbers within a model.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Kept:
     pools : list of StridePool
         By model.
     at : dict of int to int
-        Model of each job that has servers.
+        Model of each job that has nodes.
     shares : (users, models) float array
         GPUs that users own on average.
     active : (users,) bool array
@@ -177,12 +177,12 @@ class Kept:
             self._jobs[j] = Known(user, gang, int(state.rank[j]), kind, tuple(able))
 
     def forget(self, state: State) -> None:
-        """Take jobs that have ended from their servers."""
+        """Take jobs that have ended from their nodes."""
         for j in sorted(set(self.at) - {*state.waiting.tolist(), *state.running.tolist()}):
             self.pools[self.at.pop(j)].remove(j)
 
     def add(self, state: State, job: int, model: int) -> None:
-        """Give a job the servers of least load, the job included (eqs. (1) and (2))."""
+        """Give a job the nodes of least load, the job included (eqs. (1) and (2))."""
         (user, gang, *_), pool = self._jobs[job], self.pools[model]
         loads = pool.loads(self.per_gpu(model, user, gang)).tolist()
         servers = least_loaded(gang, loads, pool.left(), pool.sizes)
@@ -191,7 +191,7 @@ class Kept:
         self.at[job] = model
 
     def move(self, state: State, job: int, model: int) -> None:
-        """Give a job servers of another model."""
+        """Give a job nodes of another model."""
         self.pools[self.at[job]].remove(job)
         self.add(state, job, model)
 
@@ -437,7 +437,7 @@ class LiteralSharing:
         return [] if self._saved is None else list(self._saved["log"])
 
     def unable(self, job: Job) -> str:
-        """Why no model has enough servers for a job."""
+        """Why no model has enough nodes for a job."""
         if any(fits(job.gpus, own) for name, own in self._sizes.items() if runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
@@ -521,7 +521,7 @@ class LiteralSharing:
         return shares
 
     def _migrate(self, state: State, kept: Kept, most: int) -> set[int]:
-        """Move jobs to models and to servers that are better for them."""
+        """Move jobs to models and to nodes that are better for them."""
         moved: set[int] = set()
         if len(kept.pools) > 1:
             moved.update(kept.migrate(state, self.policy.migration_gain, max(1, most)))
@@ -534,7 +534,7 @@ class LiteralSharing:
 
 
 def _place(state: State, kept: Kept) -> None:
-    """Give new jobs their model and servers (Algorithm 2)."""
+    """Give new jobs their model and nodes (Algorithm 2)."""
     queues: dict[int, list[int]] = {}
     new = [j for j in state.waiting.tolist() if j not in kept.at]
     for j in sorted(new, key=lambda j: -state.weight[j])[::-1]:
@@ -554,7 +554,7 @@ def among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) ->
 
 
 def fits(gang: int, sizes: Mapping[int, int]) -> bool:
-    """Whether some servers of one size can hold a gang, by how many there are of each size."""
+    """Whether some nodes of one size can hold a gang, by how many there are of each size."""
     return any(-(-gang // size) <= count for size, count in sizes.items())
 
 

@@ -1,4 +1,4 @@
-"""Lottery scheduling of gangs on one server, with which Gandiva_fair compares its stride.
+"""Lottery scheduling of gangs on one node, with which Gandiva_fair compares its stride.
 
 Jobs are numbers, time is counted in quanta. A job's weight in a draw is its tickets over its GPUs.
 """
@@ -81,7 +81,7 @@ class GangLottery:
     gangs : sequence of int
         At most `gpus` each.
     gpus : int
-        Of the server.
+        Of the node.
     seed : int
         Of NumPy's default generator.
 
@@ -93,7 +93,7 @@ class GangLottery:
     Raises
     ------
     ValueError
-        If a gang does not fit on the server.
+        If a gang does not fit on the node.
 
     Notes
     -----

@@ -11,11 +11,11 @@ section   step                                               method of `PlainSha
 3.2       effective tickets t'_i: fair share, up to demand   `open`, `tickets_by_demand`
 3.4, 3.5  trading: fast GPUs for slow ones, second price     :func:`.trading.trade`
 Alg. 2    allocation: user (2), job (3), model (4 to 7),     `_allocate`, `_model_for`,
-          servers (8 to 11), packed (3.2)                    `_add`, `packed`
+          nodes (8 to 11), packed (3.2)                      `_add`, `packed`
 3.4       exploration: a job that takes turns goes to a      `_explore`
           model that is not profiled, if it fits in memory
 3.5       migration between models: largest gain first       `_migrate`, `_gain`
-3.5       migration between servers of a model               `_balance`
+3.5       migration between nodes of a model                 `_balance`
 Alg. 1    gang-aware stride, split (3.1); eqs. (1) to (3)    `_take_turns`, :class:`.StridePool`
 3.3, 3.5  work conservation: on-demand migration to idle     `_use_idle`, `best_fit`
           GPUs, of the next model where one is used up
@@ -29,7 +29,7 @@ r_ij                     `Job.gpus`                  GPUs of its job j
 effective tickets        `worth`                     GPUs that the tickets are worth, by demand
 fair share of model g    `worth` by models           that, in proportion to the models' GPUs N_g
 ticketsPerGPU (1)        `_per_gpu`                  of a user on a model over its GPUs there
-ticketLoadPerGPU (2)     `_loads`                    of a server
+ticketLoadPerGPU (2)     `_loads`                    of a node
 jobTickets (3)           `_strides`                  its stride is r_ij over them, 1 over (1)
 =======================  ==========================  =============================================
 
@@ -53,7 +53,7 @@ Deviations from the paper, and what it leaves open
     by the steps of 3.4 and 3.5 alone.
     Packing (3.2, 3.3, without a rule in the paper): a new job goes where it fits beside all others
     with the fewest GPUs left, to the least load only where somebody has to take turns; jobs move
-    away from servers only where some do; idle GPUs are given best fit.
+    away from nodes only where some do; idle GPUs are given best fit.
     Users trade the models on which their speeds are known, if each of their jobs can run on all.
     A user that sold its share of a model keeps a thousandth of a GPU there, so that strides stay
     finite; where a share changes, nobody keeps a pass of more than a stride above the least.
@@ -83,12 +83,12 @@ PER_MIGRATION = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GandivaFair:
-    """Share every server by gang-aware stride, each user's jobs by its tickets; trade GPU models.
+    """Share every node by gang-aware stride, each user's jobs by its tickets; trade GPU models.
 
     Parameters
     ----------
     threshold : float
-        A job moves from the most to the least loaded server of a model when their tickets per GPU
+        A job moves from the most to the least loaded node of a model when their tickets per GPU
         differ by more than this many times the mean.
     trading : bool
         False to leave every user its share of every model.
@@ -101,7 +101,7 @@ class GandivaFair:
         printed.
     literal : bool
         True for Algorithm 2 to the letter: nobody migrates on demand or to explore, one job of each
-        model moves between servers in a quantum, and packing breaks ties only.
+        model moves between nodes in a quantum, and packing breaks ties only.
 
     Notes
     -----
@@ -111,19 +111,19 @@ class GandivaFair:
     Our choices: the quantum is the driver's lease, and quanta begin at its multiples, whether or
     not leases are synchronous (the paper's is one to two minutes); a resumed job pays the driver's
     overhead (next to none in the paper), on other nodes than before the cost of a migration (5 s).
-    For each minute of the quantum one job moves between models, and one between the servers of each
+    For each minute of the quantum one job moves between models, and one between the nodes of each
     model, as many as in the paper; the threshold is 0.25, the gain 1.1 (it gives neither). What
-    becomes free within a quantum goes to jobs of that server at once, by pass, charged by the part
+    becomes free within a quantum goes to jobs of that node at once, by pass, charged by the part
     of the quantum that is left, and then to any that wait. On one model, quanta in which nobody
     waits are not charged. Shares are traded at the begin of a quantum and when a user comes or
     goes, always from fair shares on: what is not bought again is undone. Run times are not used.
 
     Guarantee: after a decision no GPUs idle that a waiting gang could have in a consolidated place
-    (not so if `literal`); on one server as of
+    (not so if `literal`); on one node as of
     :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`; none for the cluster. What
     trades guarantee (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares,
     not for the time that jobs get, which do not always pack. Complexity: O(active jobs log) at the
-    begin of a quantum and O(kinds * models^2 * users) for each job moved, else O(servers + active
+    begin of a quantum and O(kinds * models^2 * users) for each job moved, else O(nodes + active
     jobs).
 
     Examples
@@ -251,7 +251,7 @@ class TicketSharing:
         return self._log
 
     def unable(self, job: Job) -> str:
-        """Why no model has enough servers for a job."""
+        """Why no model has enough nodes for a job."""
         if any(fits(job.gpus, own) for name, own in self._counts.items() if runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"

@@ -4,7 +4,7 @@ Each method is a step of the paper and names its section; how they follow one an
 :meth:`PlainSharing.decide`. :mod:`gangsched.solvers.gandiva_fair.sharing_steps` does the same as
 machine code, bit for bit; a test compares them.
 
-Every job has a *home*: the servers among whose jobs it takes turns, by passes and strides. It
+Every job has a *home*: the nodes among whose jobs it takes turns, by passes and strides. It
 runs there, or for the rest of a quantum on GPUs that would idle.
 """
 
@@ -38,7 +38,7 @@ MEMORY = 10
 FINE = 1e9
 #: a user whose tickets per GPU are below this has jobs that take turns
 TURNS = 1 - 1e-9
-#: a model, and the GPUs on each of its servers
+#: a model, and the GPUs on each of its nodes
 Place = tuple[int, dict[int, int]]
 #: a job, and the GPUs that it takes by node of the cluster
 Start = tuple[int, dict[int, int]]
@@ -105,12 +105,12 @@ def turn(value: float, steps: float = FINE) -> float:
 
 
 class PlainSharing:
-    """Who is where, what is known of speeds, and who runs: models and servers are numbers.
+    """Who is where, what is known of speeds, and who runs: models and nodes are numbers.
 
     Parameters
     ----------
     sizes, nodes : sequence of sequences of int
-        GPUs of the servers of each model, from the slowest to the newest model, and their numbers
+        GPUs of the nodes of each model, from the slowest to the newest model, and their numbers
         in the cluster.
     quota : (users,) float array
         GPUs in proportion to tickets.
@@ -223,7 +223,7 @@ class PlainSharing:
         return np.divide(1.0, own, out=np.zeros_like(own), where=own > 0)
 
     def _loads(self, model: int, user: int = 0, more: int = 0) -> Floats:
-        """Tickets per GPU of each server, equation (2)."""
+        """Tickets per GPU of each node, equation (2)."""
         pool, price = self.pools[model], self._per_gpu(model, user, more)
         return np.asarray(np.cumsum(pool.gpus * price, axis=1)[:, -1] / np.array(pool.sizes))
 
@@ -279,7 +279,7 @@ class PlainSharing:
         return max(zip(able, rate, part, strict=True), key=lambda o: (turn(o[1] * o[2]), o[0]))[0]
 
     def _add(self, job: int, model: int, now: int) -> None:
-        """Algorithm 2, lines 8 to 11: give a job a home among the servers of a model."""
+        """Algorithm 2, lines 8 to 11: give a job a home among the nodes of a model."""
         user, gang, *_ = self.jobs[job]
         pool = self.pools[model]
         loads = self._loads(model, user, gang).tolist()
@@ -367,9 +367,9 @@ class PlainSharing:
         return turn(gained - lost), turn(after / each)
 
     def _balance(self, model: int, now: int) -> None:
-        """Section 3.5, Migration between the servers of a model, one for each minute of a quantum.
+        """Section 3.5, Migration between the nodes of a model, one for each minute of a quantum.
 
-        From the most loaded server on which jobs take turns: where all run at once, nobody gains,
+        From the most loaded node on which jobs take turns: where all run at once, nobody gains,
         and jobs that are packed (3.2, 3.3) stay so. First go jobs that run at once where they come.
         """
         pool = self.pools[model]
@@ -380,7 +380,7 @@ class PlainSharing:
             pool.move(*move, now)
 
     def _to_balance(self, pool: StridePool, price: Floats, loads: Floats) -> tuple[int, int] | None:
-        """The job that moves, and its new server."""
+        """The job that moves, and its new node."""
         left = pool.left().tolist()
         crowded = [n for n, room in enumerate(left) if room < 0]
         if not crowded:
@@ -418,7 +418,7 @@ class PlainSharing:
         return runs | {j: (g, self.pools[g].nodes(j)) for g in self.models for j in chosen[g]}
 
     def _free(self, runs: Mapping[int, Place]) -> list[list[int]]:
-        """GPUs of each server that nobody has."""
+        """GPUs of each node that nobody has."""
         free = [list(pool.sizes) for pool in self.pools]
         for g, taken in runs.values():
             for server, count in taken.items():
@@ -582,9 +582,9 @@ def turn_or_nan(value: float) -> float:
 def packed(
     gang: int, loads: Sequence[float], left: Sequence[int], sizes: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the servers of a new home (Algorithm 2, lines 9 to 11; packing of 3.2).
+    """Return the nodes of a new home (Algorithm 2, lines 9 to 11; packing of 3.2).
 
-    The server on which a gang fits beside all others with the fewest GPUs left: nobody has to wait
+    The node on which a gang fits beside all others with the fewest GPUs left: nobody has to wait
     there, so loads do not matter. Where there is none, the least loaded, or of one size as many of
     these as a gang needs.
     """
@@ -606,7 +606,7 @@ def packed(
 
 
 def best_fit(gang: int, free: Sequence[int], sizes: Sequence[int]) -> dict[int, int] | None:
-    """Return idle GPUs for a gang, by server: one server, or whole ones of one size and a rest."""
+    """Return idle GPUs for a gang, by node: one node, or whole ones of one size and a rest."""
     fits = [n for n, room in enumerate(free) if room >= gang]
     if fits:
         return {min(fits, key=lambda n: (free[n], n)): gang}

@@ -1,6 +1,6 @@
 """Compiled :class:`gangsched.solvers.gandiva_fair.sharing.PlainSharing`: who is where, and shares.
 
-The steps of a decision are in :mod:`gangsched.solvers.gandiva_fair.sharing_steps`. Servers are
+The steps of a decision are in :mod:`gangsched.solvers.gandiva_fair.sharing_steps`. Nodes are
 numbered model after model. A job has three places, entry after entry from its `offset` on: its
 home, where it runs, and where it is to run next. Numbers are compared and added up in the same
 order as in plain Python, so that decisions are the same.
@@ -69,8 +69,8 @@ class SharingCore(NamedTuple):
     able: NDArray[np.bool_]  # (jobs, models)
     entries: NDArray[Any]
     servers: NDArray[Any]
-    held: Ints  # (servers, users)
-    small: Ints  # the same of jobs of one server
+    held: Ints  # (nodes, users)
+    small: Ints  # the same of jobs of one node
     users: NDArray[Any]
     models: NDArray[Any]
     demand: Ints  # (models, users)
@@ -207,7 +207,7 @@ def set_strides(c, g):
 
 @inner
 def set_loads(c, g):
-    """Tickets per GPU of each server, equation (2), by prices per GPU."""
+    """Tickets per GPU of each node, equation (2), by prices per GPU."""
     for n in range(c.models[g].first, c.models[g].last):
         total = 0.0
         for u in range(c.users.size):
@@ -220,7 +220,7 @@ def set_loads(c, g):
 
 @inner
 def _least_central(c, g):
-    """Least pass of servers with jobs, and of jobs of several servers."""
+    """Least pass of nodes with jobs, and of jobs of several nodes."""
     least, found = 0.0, False
     for n in range(c.models[g].first, c.models[g].last):
         if c.servers[n].jobs > 0 and not (found and c.servers[n].value >= least):
@@ -247,7 +247,7 @@ def _count(c, j, sign):
 
 @inner
 def enter_home(c, j, now, arrival):
-    """Let a job take turns on its new servers."""
+    """Let a job take turns on its new nodes."""
     _count(c, j, 1)
     n = c.entries[c.jobs[j].offset].home
     g = c.servers[n].model
@@ -281,7 +281,7 @@ def enter_home(c, j, now, arrival):
 
 @inner
 def leave_home(c, j):
-    """Take a job from its servers."""
+    """Take a job from its nodes."""
     g, value = c.jobs[j].home, c.jobs[j].value
     if c.jobs[j].home_length > 1:
         row, k = c.models.size + g, 0
@@ -307,7 +307,7 @@ def leave_home(c, j):
 
 @inner
 def _before(c, n, m, gang):
-    """Whether a server comes before another in `packed`."""
+    """Whether a node comes before another in `packed`."""
     a, b = as_compared(c.servers[n].load, STEPS), as_compared(c.servers[m].load, STEPS)
     if a != b:
         return a < b
@@ -320,7 +320,7 @@ def _before(c, n, m, gang):
 
 @inner
 def _next_size(c, g, size):
-    """The smallest size of a model's servers above this one; 0 for none."""
+    """The smallest size of a model's nodes above this one; 0 for none."""
     found = 0
     for n in range(c.models[g].first, c.models[g].last):
         gpus = c.servers[n].gpus
@@ -331,7 +331,7 @@ def _next_size(c, g, size):
 
 @inner
 def smaller_size(c, g, size):
-    """The largest size of a model's servers below this one; 0 for none."""
+    """The largest size of a model's nodes below this one; 0 for none."""
     found = 0
     for n in range(c.models[g].first, c.models[g].last):
         gpus = c.servers[n].gpus
@@ -342,7 +342,7 @@ def smaller_size(c, g, size):
 
 @inner
 def _packed(c, j, g):
-    """`packed`: write the servers of a new home."""
+    """`packed`: write the nodes of a new home."""
     gang, k = c.jobs[j].gang, c.jobs[j].offset
     first, last = c.models[g].first, c.models[g].last
     best, single = -1, False

@@ -258,7 +258,7 @@ def _gain(c, j, g, other, slow, fast):
 
 @inner
 def _balance(c, g, now):
-    """Section 3.5, Migration between the servers of a model."""
+    """Section 3.5, Migration between the nodes of a model."""
     first, last = c.models[g].first, c.models[g].last
     for _ in range(c.count[MOST]):
         set_prices(c, g, 0, 0)
@@ -322,7 +322,7 @@ def _next_at_home(c, j):
 
 @compiled
 def _wide(c, g):
-    """Jobs of several servers, as machine code of strides has them."""
+    """Jobs of several nodes, as machine code of strides has them."""
     size, entries, row = c.models[g].wide, 0, c.models.size + g
     for k in range(size):
         entries += c.jobs[c.lists[row, k]].home_length

@@ -1,6 +1,6 @@
-"""Gang-aware stride scheduling, on one server and split over many, as in Gandiva_fair.
+"""Gang-aware stride scheduling, on one node and split over many, as in Gandiva_fair.
 
-Nothing here knows of the trace driver: jobs are numbers, time is counted in quanta. Servers have
+Nothing here knows of the trace driver: jobs are numbers, time is counted in quanta. Nodes have
 GPUs of one model; a cluster of several models has one :class:`StridePool` for each.
 """
 
@@ -27,7 +27,7 @@ __all__ = [
 Ties = Literal["arrival", "size"]
 #: steps in one, to which passes and loads are compared, so that rounding breaks no ties
 STEPS = 1e6
-#: of the central stride: (False, server) or (True, job)
+#: of the central stride: (False, node) or (True, job)
 Entry = tuple[bool, int]
 
 
@@ -93,7 +93,7 @@ def gang_aware_stride(
     *,
     debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
-    """Return which gangs run on a server in the next quantum, and the passes after it.
+    """Return which gangs run on a node in the next quantum, and the passes after it.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def gang_aware_stride(
 
     Examples
     --------
-    Three users with equal tickets and two jobs each, of 1, 2 and 4 GPUs, on a server of 4.
+    Three users with equal tickets and two jobs each, of 1, 2 and 4 GPUs, on a node of 4.
 
     >>> passes, gangs, ran = [0.0] * 6, [1, 1, 2, 2, 4, 4], [0] * 6
     >>> for _ in range(6):
@@ -128,12 +128,12 @@ def gang_aware_stride(
 def least_loaded(
     gang: int, loads: ArrayLike, left: ArrayLike, sizes: ArrayLike
 ) -> tuple[int, ...] | None:
-    """Return the servers for a job, or None where there are none.
+    """Return the nodes for a job, or None where there are none.
 
     Notes
     -----
-    A job that fits on a server gets the one with the least load; others get as many servers of one
-    size as they need, of the smallest possible size. Of equal loads, the server that keeps the
+    A job that fits on a node gets the one with the least load; others get as many nodes of one
+    size as they need, of the smallest possible size. Of equal loads, the node that keeps the
     fewest GPUs left among those where the job fits into what is left, then the first.
 
     Examples
@@ -181,7 +181,7 @@ class GpuClaim:
 
 
 class _Servers(ABC):
-    """Who shares which servers of a pool; parameters as of :class:`StridePool`."""
+    """Who shares which nodes of a pool; parameters as of :class:`StridePool`."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class _Servers(ABC):
         self.demand = np.zeros(users, dtype=np.int64)
         self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
         self._size = np.array(self.sizes, dtype=np.int64)
-        self._small = np.zeros_like(self.gpus)  # of jobs of one server
+        self._small = np.zeros_like(self.gpus)  # of jobs of one node
         self._asked = np.zeros_like(self._size)
         self._nodes: dict[int, dict[int, int]] = {}
         self._last = np.zeros(self._size.size)  # pass of the last job that has gone
@@ -213,7 +213,7 @@ class _Servers(ABC):
         """Make room for passes."""
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
-        """Let a job share these servers."""
+        """Let a job share these nodes."""
         self._add(job, GpuClaim(gang=gang, user=user, servers=servers, arrival=now), now)
 
     def _add(self, job: int, claim: GpuClaim, now: int) -> None:
@@ -232,7 +232,7 @@ class _Servers(ABC):
         del self.claims[job], self._nodes[job]
 
     def move(self, job: int, server: int, now: int) -> None:
-        """Let a job share another server than its only one until now."""
+        """Let a job share another node than its only one until now."""
         old = self.claims[job]
         self._leave(job, old)
         self._count(job, -1)
@@ -249,24 +249,24 @@ class _Servers(ABC):
             self.demand[user] += sign * count
 
     def nodes(self, job: int) -> dict[int, int]:
-        """Return the GPUs that a job takes on each of its servers."""
+        """Return the GPUs that a job takes on each of its nodes."""
         return self._nodes[job]
 
     def left(self) -> Ints:
-        """Return how many GPUs of each server would be free if all its jobs ran."""
+        """Return how many GPUs of each node would be free if all its jobs ran."""
         return self._size - self._asked
 
     def loads(self, tickets: ArrayLike) -> Floats:
-        """Return the tickets per GPU of each server, eq. (2)."""
+        """Return the tickets per GPU of each node, eq. (2)."""
         return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
 
     def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
-        """Return the job to move from the most to the least loaded server, and the latter.
+        """Return the job to move from the most to the least loaded node, and the latter.
 
         Notes
         -----
         The job after whose move these two loads are closest, if they then are closer than before;
-        ties to the lower number. Jobs of several servers stay.
+        ties to the lower number. Jobs of several nodes stay.
         """
         loads, price = self.loads(tickets), np.asarray(tickets)
         most, least = int(loads.argmax()), int(loads.argmin())
@@ -292,7 +292,7 @@ class _Servers(ABC):
     ) -> set[int]:
         """Return the jobs that begin now, in the middle of a quantum, on what is free.
 
-        By rising pass: jobs of several servers where nobody runs, others where they find room.
+        By rising pass: jobs of several nodes where nobody runs, others where they find room.
         Right after :meth:`quantum` nobody can begin.
         """
         room = np.array(free, dtype=np.int64)
@@ -324,15 +324,15 @@ class _Servers(ABC):
 
     @abstractmethod
     def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
-        """Give a job its first pass, and its server where that had no other job."""
+        """Give a job its first pass, and its node where that had no other job."""
 
     @abstractmethod
     def _leave(self, job: int, claim: GpuClaim) -> None:
-        """Forget a job's pass, and its server's where it has no other job."""
+        """Forget a job's pass, and its node's where it has no other job."""
 
     @abstractmethod
     def _jobs(self, server: int) -> Collection[int]:
-        """Jobs of this server alone."""
+        """Jobs of this node alone."""
 
     @abstractmethod
     def _quantum(self, strides: Floats) -> set[int]: ...
@@ -344,19 +344,19 @@ class _Servers(ABC):
 
     @abstractmethod
     def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of servers with jobs of their own."""
+        """Return the passes of jobs, and of nodes with jobs of their own."""
 
 
 class StridePool(_Servers):
-    """Servers with GPUs of one model, under split stride scheduling.
+    """Nodes with GPUs of one model, under split stride scheduling.
 
-    A job that fits on a server shares it with others by the server's own gang-aware stride. Jobs of
-    several servers, and each server's small jobs as a whole, are scheduled centrally.
+    A job that fits on a node shares it with others by the node's own gang-aware stride. Jobs of
+    several nodes, and each node's small jobs as a whole, are scheduled centrally.
 
     Parameters
     ----------
     sizes : sequence of int
-        GPUs of each server.
+        GPUs of each node.
     users : int
     debt_cap : bool
         See :func:`stride_quantum`; False as printed.
@@ -369,8 +369,8 @@ class StridePool(_Servers):
     ----------
     claims : dict of int to Claim
         By job.
-    gpus : (servers, users) int array
-        GPUs that each user's jobs ask for on each server.
+    gpus : (nodes, users) int array
+        GPUs that each user's jobs ask for on each node.
     demand : (users,) int array
         GPUs that each user's jobs ask for.
 
@@ -379,20 +379,20 @@ class StridePool(_Servers):
     Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
     for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
     centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
-    in Section 3.1 contradicts it. Our choices: the small jobs of a server count as one of as many
-    GPUs as they ask for, at most the server's; it is served with the whole server. Ties go to who
+    in Section 3.1 contradicts it. Our choices: the small jobs of a node count as one of as many
+    GPUs as they ask for, at most the node's; it is served with the whole node. Ties go to who
     came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
     wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
-    the last one of those that have gone. GPUs that a job leaves free on its last server go to that
-    server's jobs, which are charged as always.
+    the last one of those that have gone. GPUs that a job leaves free on its last node go to that
+    node's jobs, which are charged as always.
 
     Compiled; :class:`ReferencePool` does the same in plain Python, bit for bit. A quantum takes
-    O(jobs log jobs + servers (log servers + users)), a look within one the same without what is
+    O(jobs log jobs + nodes (log nodes + users)), a look within one the same without what is
     busy.
 
     Examples
     --------
-    One user's small jobs fill both servers, the other's job takes both, with equal tickets.
+    One user's small jobs fill both nodes, the other's job takes both, with equal tickets.
 
     >>> pool = StridePool([2, 2], 2)
     >>> for job, server in enumerate([0, 0, 1, 1]):
@@ -409,13 +409,13 @@ class StridePool(_Servers):
         self._by_server = core.new_servers(self._size, self._small)
         self._by_job = core.new_jobs(16)
         self._runs = np.empty(16, dtype=np.int64)
-        self._active = np.empty(16, dtype=np.int64)  # jobs of one server, in any order
+        self._active = np.empty(16, dtype=np.int64)  # jobs of one node, in any order
         self._at: dict[int, int] = {}  # where they are there
         self._wide_jobs: list[int] = []
         self._wide: Any = None
 
     def save(self) -> dict[str, Any]:
-        """Return jobs with their servers, and all passes, as plain data."""
+        """Return jobs with their nodes, and all passes, as plain data."""
         return {
             "claims": [
                 [j, own.gang, own.user, list(own.servers), own.arrival]
@@ -485,7 +485,7 @@ class StridePool(_Servers):
             self._last_central = value
 
     def _least_central(self) -> float:
-        """Least pass of servers with jobs, and of jobs of several servers."""
+        """Least pass of nodes with jobs, and of jobs of several nodes."""
         own = self._by_server.value[self._by_server.jobs > 0]
         both = np.concatenate([own, self._by_job.value[self._wide_jobs]])
         return float(both.min()) if both.size else self._last_central
@@ -499,7 +499,7 @@ class StridePool(_Servers):
         return found
 
     def _arrays(self) -> tuple[Any, Any, Any, Ints, Ints]:
-        """Servers, jobs, those of several and those of one server, and room to write jobs."""
+        """Nodes, jobs, those of several and those of one node, and room to write jobs."""
         if self._wide is None:
             self._wide = self._core.new_wide([(j, self._nodes[j]) for j in self._wide_jobs])
         if self._runs.size < len(self.claims):
@@ -540,7 +540,7 @@ class StridePool(_Servers):
         servers.value[own] = np.minimum(servers.value[own], central + gang / tickets)
 
     def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of servers with jobs of their own."""
+        """Return the passes of jobs, and of nodes with jobs of their own."""
         jobs, servers = self._by_job.value, self._by_server
         return (
             {job: float(jobs[job]) for job in self.claims},
@@ -554,7 +554,7 @@ class ReferencePool(_Servers):
     Parameters
     ----------
     sizes : sequence of int
-        GPUs of each server.
+        GPUs of each node.
     users : int
     debt_cap, normalised, ties
         As of :class:`StridePool`.
@@ -569,10 +569,10 @@ class ReferencePool(_Servers):
     """
 
     def _open(self) -> None:
-        self._value: dict[int, float] = {}  # of jobs of one server
+        self._value: dict[int, float] = {}  # of jobs of one node
         self._local: list[set[int]] = [set() for _ in self.sizes]
         self._central: dict[Entry, float] = {}
-        self._since: dict[int, int] = {}  # when a server got jobs
+        self._since: dict[int, int] = {}  # when a node got jobs
 
     def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         least = min(self._central.values(), default=self._last_central)
@@ -603,7 +603,7 @@ class ReferencePool(_Servers):
         return self._local[server]
 
     def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of servers with jobs of their own."""
+        """Return the passes of jobs, and of nodes with jobs of their own."""
         wide = {number: value for (is_job, number), value in self._central.items() if is_job}
         servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
         return self._value | wide, servers
@@ -660,7 +660,7 @@ class ReferencePool(_Servers):
     def _share(
         self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
     ) -> list[int]:
-        """The server's own stride among its jobs that do not run."""
+        """The node's own stride among its jobs that do not run."""
         jobs = [job for job in self._local[server] if job not in running] if gpus else []
         jobs.sort(
             key=lambda job: self._key(
@@ -690,7 +690,7 @@ class ReferencePool(_Servers):
         return float(strides[claim.user] / (1 if self.normalised else claim.gang))
 
     def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
-        """Stride and GPUs of a job of several servers, or of a server's own jobs together."""
+        """Stride and GPUs of a job of several nodes, or of a node's own jobs together."""
         is_job, number = entry
         if is_job:
             return self._stride(number, strides), self.claims[number].gang

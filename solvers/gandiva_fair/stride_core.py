@@ -1,7 +1,7 @@
 """Compiled :class:`gangsched.solvers.gandiva_fair.stride.StridePool`: whole quanta over arrays.
 
-Jobs are their numbers. Entries of the central stride are servers that have jobs of their own, then
-jobs of several servers ("wide") by number. Passes are compared as there (`STEPS`), and sums are
+Jobs are their numbers. Entries of the central stride are nodes that have jobs of their own, then
+jobs of several nodes ("wide") by number. Passes are compared as there (`STEPS`), and sums are
 added up in the same order, so that results are the same bit for bit.
 """
 
@@ -35,7 +35,7 @@ class Jobs(NamedTuple):
 
 
 class Servers(NamedTuple):
-    """Arrays by server; `small` are GPUs of its own jobs by user, `jobs` how many."""
+    """Arrays by node; `small` are GPUs of its own jobs by user, `jobs` how many."""
 
     size: Ints
     small: Ints
@@ -45,12 +45,12 @@ class Servers(NamedTuple):
 
 
 class Wide(NamedTuple):
-    """Jobs of several servers: job k has servers[first[k] : first[k + 1]], the last in part."""
+    """Jobs of several nodes: job k has nodes[first[k] : first[k + 1]], the last in part."""
 
     job: Ints
     first: Ints
     servers: Ints
-    used: Ints  # of the last server
+    used: Ints  # of the last node
 
 
 class StrideOptions(NamedTuple):
@@ -72,12 +72,12 @@ def new_jobs(size: int, old: Jobs | None = None) -> Jobs:
 
 
 def new_servers(size: Ints, small: Ints) -> Servers:
-    """Return servers without jobs."""
+    """Return nodes without jobs."""
     return Servers(size, small, np.zeros_like(size), np.zeros_like(size), np.zeros(size.size))
 
 
 def new_wide(nodes: Sequence[tuple[int, Mapping[int, int]]]) -> Wide:
-    """Return jobs of several servers, by rising number."""
+    """Return jobs of several nodes, by rising number."""
     first = np.cumsum([0, *(len(taken) for _, taken in nodes)])
     return Wide(
         np.array([job for job, _ in nodes], dtype=np.int64),
@@ -139,7 +139,7 @@ def _share(
     order: Any, low: Any, high: Any, spare: Any, room: Any, jobs: Any, strides: Any, part: Any,
     options: Any, runs: Any, count: Any,
 ) -> Any:  # fmt: skip
-    """A server's own stride among order[low:high]; who runs is appended to `runs`."""
+    """A node's own stride among order[low:high]; who runs is appended to `runs`."""
     for i in range(low, high):
         jobs.turn[order[i]] = np.floor(jobs.value[order[i]] * STEPS + 0.5)
     _sort(order, low, high, spare, jobs.turn, jobs.arrival, jobs.gang, options.by_size)
@@ -164,7 +164,7 @@ def _share(
 
 @inner
 def _by_server(active: Any, jobs: Any, room: Any, first: Any, last: Any, order: Any) -> None:
-    """Jobs that do not run, where there is room, by server: order[first[n] : last[n]]."""
+    """Jobs that do not run, where there is room, by node: order[first[n] : last[n]]."""
     last[:] = 0
     for job in active:
         if room[jobs.server[job]] > 0 and not jobs.busy[job]:
@@ -183,7 +183,7 @@ def _by_server(active: Any, jobs: Any, room: Any, first: Any, last: Any, order: 
 
 @inner
 def _is_free(wide: Any, k: Any, free: Any, size: Any) -> Any:
-    """Whether all servers of the k-th wide job are free."""
+    """Whether all nodes of the k-th wide job are free."""
     for i in range(wide.first[k], wide.first[k + 1]):
         if free[wide.servers[i]] != size[wide.servers[i]]:
             return False
@@ -192,7 +192,7 @@ def _is_free(wide: Any, k: Any, free: Any, size: Any) -> Any:
 
 @inner
 def _take(wide: Any, k: Any, free: Any) -> None:
-    """Let the k-th wide job have its servers, but for what it leaves on the last."""
+    """Let the k-th wide job have its nodes, but for what it leaves on the last."""
     for i in range(wide.first[k], wide.first[k + 1]):
         left = free[wide.servers[i]] - wide.used[k] if i == wide.first[k + 1] - 1 else 0
         free[wide.servers[i]] = left
@@ -200,7 +200,7 @@ def _take(wide: Any, k: Any, free: Any) -> None:
 
 @inner
 def _aggregate(n: Any, servers: Any, strides: Any, normalised: Any) -> Any:
-    """Stride of a server's own jobs, and the GPUs for which they count together."""
+    """Stride of a node's own jobs, and the GPUs for which they count together."""
     asked, tickets = 0, 0.0
     for user in range(strides.size):
         if servers.small[n, user]:

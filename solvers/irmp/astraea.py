@@ -217,7 +217,7 @@ class Round:
             )
 
     def kind(self, used: dict[int, int]) -> int:
-        """Return the type of the servers that are used."""
+        """Return the type of the nodes that are used."""
         return int(self.facts.model[next(node for node, count in used.items() if count)])
 
 
@@ -438,7 +438,7 @@ def astraea(
     ------
     ValueError, TypeError
         Prices or theta too large for a float, theta too close to 1; `literal` with several types of
-        servers; a time limit below 0.
+        nodes; a time limit below 0.
 
     Notes
     -----
@@ -449,7 +449,7 @@ def astraea(
 
     Examples
     --------
-    Two jobs on one server: they arrive in slot 3 and run in (4, 8].
+    Two jobs on one node: they arrive in slot 3 and run in (4, 8].
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
     >>> jobs = [ParameterServerJob(id=i, gpus=2, release=3, epochs=2, minibatches=1,

@@ -104,7 +104,7 @@ def irmp_exact(
 
     Examples
     --------
-    Two jobs, one server; the one that loses more by waiting goes first.
+    Two jobs, one node; the one that loses more by waiting goes first.
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
     >>> jobs = [ParameterServerJob(id=str(k), gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),

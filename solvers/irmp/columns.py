@@ -5,9 +5,9 @@ rows say that a job has one and that no more workers and PSs are in use than the
 
     max sum f_j(t+_i) x_i,   sum_{i of j} x_i <= 1,   sum_i y_ig(t) x_i <= n_g C_g,  all g, t,
 
-added up over the n_g servers of class g (equal model, workers and PSs): where servers are equal, a
+added up over the n_g nodes of class g (equal model, workers and PSs): where nodes are equal, a
 solution of the added up program is, spread evenly, one of the full program, as long as each column
-fits on servers. Rows of the slots of a block are added up once more, which makes the program
+fits on nodes. Rows of the slots of a block are added up once more, which makes the program
 larger: it still is a bound.
 
 For any prices pi >= 0 of workers and PSs no schedule earns more than
@@ -244,7 +244,7 @@ def revenue_bound(
 
     Examples
     --------
-    Two jobs of 2 slots on one server: at worst the second one waits for the first.
+    Two jobs of 2 slots on one node: at worst the second one waits for the first.
 
     >>> from gangsched.instances import Cluster, Instance, Node, ParameterServerJob
     >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),

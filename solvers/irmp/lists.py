@@ -93,7 +93,7 @@ def accept(problem: Irmp, occupancy: Occupancy, run: Response | None, runs: list
 
 
 def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
-    """Put the runs of the linear program on servers, about when they are meant to be.
+    """Put the runs of the linear program on nodes, about when they are meant to be.
 
     Notes
     -----
@@ -190,7 +190,7 @@ def lp_list(
     Notes
     -----
     Guarantee: none; the gap of the result is proven. It is small where many jobs share many
-    servers, as the program's solution then has few jobs in parts.
+    nodes, as the program's solution then has few jobs in parts.
 
     Three schedules are made, and the best one is kept: that of :func:`in_shape`, which follows the
     program, that of :func:`in_order`, in which every job takes whatever is complete first, and the
@@ -255,7 +255,7 @@ def posted_prices(
     Notes
     -----
     Guarantee: none; the gap of the result is proven. By release, then number. No run starts before
-    its job is released, but prices know all jobs: this is not an online algorithm. All servers of a
+    its job is released, but prices know all jobs: this is not an online algorithm. All nodes of a
     model have the same price in a slot, the mean of those of the linear program. A job takes what
     :func:`gangsched.solvers.irmp.response.best_response` finds, and leaves if nothing is worth more
     than its price; the last of the slots is the last in which anyone can run.

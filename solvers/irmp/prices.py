@@ -188,7 +188,7 @@ def thetas(
     scale: str | float = 1.0,
     estimate: float = 1.0,
 ) -> Floats:
-    """Return theta_w and theta_p of each type of servers, (types, 2).
+    """Return theta_w and theta_p of each type of nodes, (types, 2).
 
     Notes
     -----

@@ -1,6 +1,6 @@
 """The best run of each job at given prices of workers and PSs: pricing of `irmp_columns`.
 
-Servers of one type, equal in model, workers and PSs, form a class and have the same prices. A run
+Nodes of one type, equal in model, workers and PSs, form a class and have the same prices. A run
 is then a start, workers D_w and their model, and
 
 - on one node (zeta = 1): the class of it, or

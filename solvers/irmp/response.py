@@ -11,11 +11,11 @@ Deviations from the paper
 -------------------------
 - W2: a run of d slots ends d slots after its start, not d + 1 (line 3 of Algorithms 4 and 5).
 - W8: line 8 of Algorithm 4 takes as many PSs as there are up to those needed, and goes on with one
-  or more: its runs break (3i), and line 10 prefers servers with too few. Here all are needed.
+  or more: its runs break (3i), and line 10 prefers nodes with too few. Here all are needed.
 - W9: line 8 of Algorithm 4 and line 7 of Algorithm 5 test PSs against the quota of workers.
 - W10: line 12 of Algorithm 5 pays the price of the first slot in all slots.
 - W11: cost 0 of no run (Algorithm 4) would be accepted; no run is None here.
-- Servers may be of several types, (11): all types of workers and of PSs are tried.
+- Nodes may be of several types, (11): all types of workers and of PSs are tried.
 
 ``literal=True`` is Algorithms 3-5 with W8, W9 and W10 as printed.
 """
@@ -323,7 +323,7 @@ def best_response(
     machine : bool
         False runs the readable reference; both give the same run.
     literal : bool
-        Algorithms 3-5 as printed in W8, W9, W10; one type of servers.
+        Algorithms 3-5 as printed in W8, W9, W10; one type of nodes.
 
     Returns
     -------
@@ -350,7 +350,7 @@ def best_response(
 
     Examples
     --------
-    Section 4.4: j^11 on its own runs on one server from the first slot on.
+    Section 4.4: j^11 on its own runs on one node from the first slot on.
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
     >>> cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])

@@ -1,8 +1,8 @@
 """Gandiva_fair and HiveD as Wang et al. (2023) compare with them: fair shares, utilities unknown.
 
 The paper names both (Section 5.1) and tells little more than what they lack: Gandiva_fair divides
-workers fairly among users and does not look at where a job's workers are; HiveD keeps the servers
-of each user together, and lends those that are idle. What follows is our reading, for servers with
+workers fairly among users and does not look at where a job's workers are; HiveD keeps the nodes
+of each user together, and lends those that are idle. What follows is our reading, for nodes with
 parameter servers (PSs), jobs that take any number of workers up to D, and slots.
 
 Both preempt for free: in every slot a job may have other workers on other nodes, and goes on where
@@ -107,7 +107,7 @@ def gandiva_like(
 def hived_like(
     problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
-    """Give users their own servers first, one for a job, then the idle ones of others.
+    """Give users their own nodes first, one for a job, then the idle ones of others.
 
     Parameters
     ----------
@@ -134,13 +134,13 @@ def hived_like(
 
     Notes
     -----
-    In every slot the jobs, the oldest first, take workers of one of their user's own servers; then,
-    the oldest first, again and again, those that would train more on what is left of any server
+    In every slot the jobs, the oldest first, take workers of one of their user's own nodes; then,
+    the oldest first, again and again, those that would train more on what is left of any node
     move there. So what was lent is back in the slot after its owner has a job for it. A job takes
-    the server on which it trains most, ties by the fewest free workers, then the first; it has up
+    the node on which it trains most, ties by the fewest free workers, then the first; it has up
     to D of its workers and one PS, other jobs may have the rest.
 
-    Guarantee: none on revenue. In no slot a job trains less than it would if its user's servers and
+    Guarantee: none on revenue. In no slot a job trains less than it would if its user's nodes and
     jobs, those not yet complete, were all there is. Complexity: O(n S) a round of moves, at each
     release and each completion.
 
@@ -150,7 +150,7 @@ def hived_like(
 
     Examples
     --------
-    a's second job runs on b's server until b needs it:
+    a's second job runs on b's node until b needs it:
 
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User
     >>> jobs = [ParameterServerJob(id=f"j{i}", user=u, release=r, gpus=1, epochs=3, minibatches=1,
@@ -328,7 +328,7 @@ class _Stride(_Room):
 
 
 class _Cells(_Room):
-    """Servers of users, and of whoever comes when they are idle."""
+    """Nodes of users, and of whoever comes when they are idle."""
 
     def __init__(self, problem: Irmp) -> None:
         super().__init__(problem)
@@ -347,7 +347,7 @@ class _Cells(_Room):
         return grants
 
     def _move(self, job: int, grants: dict[int, _Grant], servers: Sequence[int]) -> bool:
-        """Give a job the server on which it trains most, if that is more than it does now."""
+        """Give a job the node on which it trains most, if that is more than it does now."""
         most, (gpus, ps) = self.most[job], self.free.tolist()
         found = [
             (self.rate(job, min(most, gpus[s]), False, self.models[s]), -gpus[s], -s)

@@ -1,8 +1,8 @@
 """Large-neighbourhood search for IRMP: take a few jobs out, put them back in another order.
 
 Not in the paper. What the lists of `lists` leave over is mostly a matter of order: which job
-goes first where two want the same servers. So some jobs are taken out, of all, of about one time,
-or of one server, and run again one after another, each in the best run that still fits; the
+goes first where two want the same nodes. So some jobs are taken out, of all, of about one time,
+or of one node, and run again one after another, each in the best run that still fits; the
 schedule is kept if it earns no less (Shaw 1998).
 """
 
@@ -87,7 +87,7 @@ def revenue_search(
     Guarantee: none of its own; it earns no less than the lists of :func:`~.lists.lp_list`, and so
     no less than any job alone, and the gap of the result is proven.
 
-    An iteration takes out up to `most` jobs, chosen at random, around a time, or on a server, and
+    An iteration takes out up to `most` jobs, chosen at random, around a time, or on a node, and
     adds as many of those left out. They come back in random order or in that of the linear program.
     Where jobs must run, or users earn something, what is missing counts before revenue; a schedule
     that misses any is not returned.
@@ -207,7 +207,7 @@ class _Search:
         return [int(j) for j in self.rng.choice(jobs, size=count, replace=False)]
 
     def _chosen(self, count: int) -> list[int]:
-        """Jobs to take out: of all, of about one time, or of one server."""
+        """Jobs to take out: of all, of about one time, or of one node."""
         jobs = sorted(self.runs)
         way = int(self.rng.integers(3))
         if not jobs or way == 0:

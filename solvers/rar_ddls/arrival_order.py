@@ -84,7 +84,7 @@ def first_fit(
     time_limit: float | None = None,
     params: ArrivalOrderParams = ArrivalOrderParams(),
 ) -> Result[Schedule]:
-    """Schedule in arrival order on the first admissible GPUs, from server to server.
+    """Schedule in arrival order on the first admissible GPUs, from node to node.
 
     The first waiting job is tried again at each completion and nothing overtakes it. The limit
     theta is searched as in SJF-BCO. Guarantee: none; served in arrival order, jobs
@@ -173,7 +173,7 @@ def random_placement(
 ) -> Result[Schedule]:
     """Schedule in arrival order on randomly chosen idle GPUs.
 
-    Each GPU of a gang is drawn without replacement: first a server, uniformly among those with an
+    Each GPU of a gang is drawn without replacement: first a node, uniformly among those with an
     idle admissible GPU left, then one of its GPUs, uniformly. The first waiting job is tried again
     at each completion. The limit theta is the horizon T (none without a horizon), as in the paper.
     Guarantee: none; served in arrival order, jobs on one GPU that alternate with jobs on all GPUs
@@ -226,7 +226,7 @@ def random_placement(
 
 
 def _draw(rng: np.random.Generator, idle: dict[int, list[int]]) -> int:
-    """Draw a server, then one of its idle GPUs, and take it out of `idle`."""
+    """Draw a node, then one of its idle GPUs, and take it out of `idle`."""
     server = list(idle)[rng.integers(len(idle))]
     gpu = idle[server].pop(rng.integers(len(idle[server])))
     if not idle[server]:

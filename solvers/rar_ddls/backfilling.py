@@ -1,4 +1,4 @@
-"""List scheduling with backfilling on few servers: the plain strong baseline for RAR-DDLS."""
+"""List scheduling with backfilling on few nodes: the plain strong baseline for RAR-DDLS."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class BackfillingParams:
 
 
 def pack(queue: GangQueue, job: int) -> list[int] | None:
-    """Return GPUs of the best-fitting server, else of the servers with most idle GPUs.
+    """Return GPUs of the best-fitting node, else of the nodes with most idle GPUs.
 
-    Best fit is the server with fewest idle GPUs among those that hold the whole gang. Ties by
-    server, then GPU. None while fewer than G_j GPUs are idle.
+    Best fit is the node with fewest idle GPUs among those that hold the whole gang. Ties by
+    node, then GPU. None while fewer than G_j GPUs are idle.
     """
     wanted = queue.gang(job)
     idle: list[list[int]] = [[] for _ in queue.sizes]

@@ -10,7 +10,7 @@ from ..result import Bound
 def area_bound(problem: RarDdls) -> Bound:
     """Return max(ceil(sum_j G_j d_j / N), max_j d_j), a lower bound of the makespan.
 
-    d_j is the shortest duration of job j on any number of servers, alone in the cluster. Contention
+    d_j is the shortest duration of job j on any number of nodes, alone in the cluster. Contention
     only slows jobs down, so every job holds G_j of the N GPUs for d_j slots or more.
 
     Parameters

@@ -19,7 +19,7 @@ from ..limited import OutOfTime, within
 from ..result import Bound, Stop
 from .slot_model import SlotModel, slot_model
 
-#: jobs x servers up to which the relaxation is searched
+#: jobs x nodes up to which the relaxation is searched
 PLACE_LIMIT = 2_000
 #: of the time that is left, what the relaxation may take
 RELAXED = 0.5

@@ -86,11 +86,11 @@ class GangQueue:
     load : list of int
         U_s^g: sum of estimated times of the jobs that each GPU was given so far.
     node_load : list of int
-        Sum of the loads of each server's GPUs.
+        Sum of the loads of each node's GPUs.
     rho : list of int
         rho_hat_j of each job.
     node : list of int
-        Server of each GPU.
+        Node of each GPU.
     running : dict of int to int
         Remaining progress of each running job.
     """

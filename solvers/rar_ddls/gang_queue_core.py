@@ -47,7 +47,7 @@ class Core:
         return self._plan(queue, _head_of_line(queue, self._sizes, order, rule, limit, reach))
 
     def backfill(self, order: Ints) -> Plan | None:
-        """Start at each completion every waiting job that fits, packed on few servers."""
+        """Start at each completion every waiting job that fits, packed on few nodes."""
         queue = self._queue()
         return self._plan(queue, _backfill(queue, self._sizes, order))
 
@@ -80,16 +80,16 @@ class QueueArrays(NamedTuple):
     gang: Ints
     rates: Ints
     rho: Ints
-    node: Ints  # server of each GPU
+    node: Ints  # node of each GPU
     at: Ints  # first place of each job
     idle: NDArray[np.bool_]
-    free: Ints  # idle GPUs of each server
+    free: Ints  # idle GPUs of each node
     load: Ints
-    crossing: Ints  # spanning jobs on each server
+    crossing: Ints  # spanning jobs on each node
     start: Ints
     end: Ints
     chosen: Ints  # GPU of each place
-    span: Ints  # servers of each job, from its first place on
+    span: Ints  # nodes of each job, from its first place on
     span_len: Ints
     run: Ints  # running jobs, as many as the clock says
     left: Ints
@@ -112,7 +112,7 @@ def _renew_speeds(q):
 
 @compiled
 def _begin(q, j, picked):
-    """Start job j now on the GPUs `picked` (rising); say whether it spans servers."""
+    """Start job j now on the GPUs `picked` (rising); say whether it spans nodes."""
     at = q.at[j]
     q.start[j] = q.clock[0]
     spans = 0
@@ -171,7 +171,7 @@ def _advance(q):
 
 @compiled
 def _select_servers(load, node, sizes, wanted, selected):
-    """Algorithm 3, line 2: least busy servers first until they hold `wanted` GPUs."""
+    """Algorithm 3, line 2: least busy nodes first until they hold `wanted` GPUs."""
     busy = np.zeros(sizes.size)
     for g in range(load.size):
         busy[node[g]] += load[g]
@@ -268,7 +268,7 @@ def _head_of_line(q, sizes, order, rule, limit, reach):
 
 @compiled
 def _pack(wanted, free, idle, sizes, first, picked):
-    """Best-fitting single server, else the servers with most idle GPUs; fills `picked`."""
+    """Best-fitting single node, else the nodes with most idle GPUs; fills `picked`."""
     best = -1
     for s in range(sizes.size):
         if free[s] >= wanted and (best < 0 or free[s] < free[best]):

@@ -1,13 +1,13 @@
 """Laminar schedules for RAR-DDLS: gangs on nested blocks of GPUs, without contention or idling.
 
-Not in the paper. Servers offer blocks of 2^l GPUs that are nested in each other: each server's
-largest power of two may be merged with an equally large block of other servers, the rest is split
-inside the server. A job of 2^l GPUs takes one block of that size. If every GPU runs its jobs in
+Not in the paper. Nodes offer blocks of 2^l GPUs that are nested in each other: each node's
+largest power of two may be merged with an equally large block of other nodes, the rest is split
+inside the node. A job of 2^l GPUs takes one block of that size. If every GPU runs its jobs in
 non-increasing order of block size, then
 
 1. no GPU of a gang waits for another: before a job, all GPUs of its block have had the same jobs;
-2. no two jobs that span servers share one at the same time, as each owns the whole mergeable block
-   of each of its servers, so p_j[t] = 1 and the duration is d_j(n_b), n_b the job's servers there.
+2. no two jobs that span nodes share one at the same time, as each owns the whole mergeable block
+   of each of its nodes, so p_j[t] = 1 and the duration is d_j(n_b), n_b the job's nodes there.
 
 Hence the makespan is the largest sum of durations on one GPU, which turns RAR-DDLS into an
 assignment problem without time:
@@ -72,7 +72,7 @@ class Forest:
     Parameters
     ----------
     sizes : sequence of int
-        GPUs of each server.
+        GPUs of each node.
     levels : int
         Blocks have 1, 2, ..., 2 ** (levels - 1) GPUs.
 
@@ -81,7 +81,7 @@ class Forest:
     gpu : (GPUs,) int array
         GPU, numbered over the whole cluster, at each place of the order.
     server : (GPUs,) int array
-        Its server.
+        Its node.
     first : sequence of int arrays
         First places of the blocks of each level, rising.
 
@@ -121,7 +121,7 @@ class Forest:
             self.first.append(np.array(firsts, dtype=np.int64))
 
     def spans(self, level: int, gpus: int) -> Ints:
-        """Servers that a gang spans on the first `gpus` places of each block of `level`."""
+        """Nodes that a gang spans on the first `gpus` places of each block of `level`."""
         return np.array([np.unique(self.server[a : a + gpus]).size for a in self.first[level]])
 
 

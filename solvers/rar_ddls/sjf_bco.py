@@ -2,7 +2,7 @@
 
 Algorithm 1 sorts jobs by gang size and serves them in that order, trying every threshold kappa:
 gangs up to kappa GPUs go to the least loaded GPUs of the cluster (Algorithm 2, FA-FFP), larger ones
-to the least loaded GPUs of the least busy servers (Algorithm 3, LBSGF). A limit theta on the sum of
+to the least loaded GPUs of the least busy nodes (Algorithm 3, LBSGF). A limit theta on the sum of
 estimated times that any GPU may get is searched by bisection.
 
 ==================  ==============================================  ===========================
@@ -70,7 +70,7 @@ class SjfBcoParams:
         Threshold on gang size, at least 0; None tries 1 and every gang size (the paper tries
         1 .. max G_j, Section 5.4).
     reach : float
-        lambda, at least 1: LBSGF considers the least busy servers that together hold
+        lambda, at least 1: LBSGF considers the least busy nodes that together hold
         lambda G_j GPUs (1 in Section 7; Fig. 7 tries 1, 2, 4, 8).
     u : float
         At least 1: rho_hat_j / u is a lower bound of the real execution time (Section 5.3). It only
@@ -99,7 +99,7 @@ class SjfBcoParams:
 def fa_ffp(queue: GangQueue, job: int, limit: float) -> list[int] | None:
     """Algorithm 2, fragment-aware first-fit packing: the least loaded admissible idle GPUs.
 
-    Returns None while fewer than G_j are idle (line 9: wait). Ties by (server, GPU).
+    Returns None while fewer than G_j are idle (line 9: wait). Ties by (node, GPU).
     """
     fits = limit - queue.rho[job]
     idle = [g for g, free in enumerate(queue.idle) if free and queue.load[g] <= fits]  # line 2
@@ -116,9 +116,9 @@ def least_loaded(queue: GangQueue, gpus: Sequence[int], wanted: int) -> list[int
 def lbsgf(queue: GangQueue, job: int, limit: float, reach: float = 1.0) -> list[int] | None:
     """Algorithm 3, least busy server-GPU first.
 
-    Considers the servers with least load per GPU that together hold ``reach * G_j`` GPUs (all of
+    Considers the nodes with least load per GPU that together hold ``reach * G_j`` GPUs (all of
     them if they do not), and takes the least loaded admissible idle GPUs there. Returns None while
-    fewer than G_j are idle (line 12: wait), even if other servers have idle GPUs.
+    fewer than G_j are idle (line 12: wait), even if other nodes have idle GPUs.
     """
     selected = least_busy_servers(queue, reach * queue.gang(job))  # line 2
     fits = limit - queue.rho[job]
@@ -131,9 +131,9 @@ def lbsgf(queue: GangQueue, job: int, limit: float, reach: float = 1.0) -> list[
 
 
 def least_busy_servers(queue: GangQueue, wanted: float) -> set[int]:
-    """Return the least busy servers that together hold `wanted` GPUs, ties by server number."""
+    """Return the least busy nodes that together hold `wanted` GPUs, ties by node number."""
     busy = [load / size for load, size in zip(queue.node_load, queue.sizes, strict=True)]
-    ranked = sorted(range(len(busy)), key=busy.__getitem__)  # stable: ties by server
+    ranked = sorted(range(len(busy)), key=busy.__getitem__)  # stable: ties by node
     selected, room = set(), 0
     for s in ranked:
         if room >= wanted:

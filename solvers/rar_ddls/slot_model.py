@@ -1,17 +1,17 @@
 """RAR-DDLS as a constraint program: starts, placements, and contention slot by slot.
 
 Symbols are those of :mod:`gangsched.formulations.rar_ddls.problem`. A job is an interval
-[a_j, e_j) that holds y_js GPUs of each server, which is what ``Cumulative`` is about. It may hold
+[a_j, e_j) that holds y_js GPUs of each node, which is what ``Cumulative`` is about. It may hold
 them longer than it needs, which helps no other job; the schedule that is read off ends where (9)
 says. Without contention (all p = 1) the program is a relaxation, and has no slots: a job on n
-servers takes ceil(F_j / phi_j(n, 1)). With it, slot by slot,
+nodes takes ceil(F_j / phi_j(n, 1)). With it, slot by slot,
 
-- z_jt = 1 where a_j <= t < e_j; q_jst = 1 where job j, on several servers, uses the uplink of s;
+- z_jt = 1 where a_j <= t < e_j; q_jst = 1 where job j, on several nodes, uses the uplink of s;
 - levels l_jt2 >= l_jt3 >= ... are so many that 1 + sum_p l_jtp covers the jobs on each such uplink;
-- x_jtn = 1 only where z_jt and j is on n servers, and the iterations, phi_j(n, 1) for each x_jtn
+- x_jtn = 1 only where z_jt and j is on n nodes, and the iterations, phi_j(n, 1) for each x_jtn
   less phi_j(n, p - 1) - phi_j(n, p) for each level p, come to F_j.
 
-Equal servers are ordered by what they hold.
+Equal nodes are ordered by what they hold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..cp_sat import CpModel, constant, variable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotModel:
-    """The program and its variables by job, and by job and server.
+    """The program and its variables by job, and by job and node.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class SlotModel:
         a_j, e_j - a_j and e_j.
     gpus, used, whole : sequence of sequence of int
         y_js, whether it is positive, and whether it is the gang.
-    spans : sequence of {servers: literal}
-        Whether the job is on so many servers.
+    spans : sequence of {nodes: literal}
+        Whether the job is on so many nodes.
     makespan : int
     """
 
@@ -113,12 +113,12 @@ def slot_model(
 
 
 def _slots(problem: RarDdls, j: int, n: int) -> int:
-    """Slots of a job on n servers, alone; 0 where it never completes."""
+    """Slots of a job on n nodes, alone; 0 where it never completes."""
     return problem.duration(j, n) or 0
 
 
 def _place(model: SlotModel, j: int) -> None:
-    """(1), and how many servers a job is on."""
+    """(1), and how many nodes a job is on."""
     m, gang = model.program, model.problem.jobs[j].gpus
     rows = zip(model.gpus[j], model.used[j], model.whole[j], strict=True)
     for y, u, f in rows:
@@ -135,7 +135,7 @@ def _place(model: SlotModel, j: int) -> None:
 
 
 def _fit(model: SlotModel) -> None:
-    """(2), for each server and, which follows, for all of them."""
+    """(2), for each node and, which follows, for all of them."""
     m, problem = model.program, model.problem
     parts = zip(model.start, model.length, model.end, strict=True)
     intervals = [m.interval(a, d, e) for a, d, e in parts]
@@ -146,7 +146,7 @@ def _fit(model: SlotModel) -> None:
 
 
 def _order_servers(model: SlotModel) -> None:
-    """Of equal servers the first holds the most, by a weight for each job."""
+    """Of equal nodes the first holds the most, by a weight for each job."""
     sizes, m = model.problem.instance.cluster.sizes, model.program
     for size in sorted(set(sizes)):
         equal = [s for s, other in enumerate(sizes) if other == size]
@@ -160,7 +160,7 @@ def _order_servers(model: SlotModel) -> None:
 
 
 def _contend(model: SlotModel, horizon: int) -> None:
-    """(6)-(9) slot by slot, for jobs that can be on several servers and be slowed down there."""
+    """(6)-(9) slot by slot, for jobs that can be on several nodes and be slowed down there."""
     m, problem = model.program, model.problem
     spanning = [j for j, spans in enumerate(model.spans) if max(spans) > 1]
     servers = range(len(problem.instance.cluster.sizes))
@@ -210,7 +210,7 @@ def _crosses(model: SlotModel, j: int, s: int) -> int:
 
 
 def _progress(model: SlotModel, j: int, slots: Sequence[tuple[int, list[int]]]) -> None:
-    """(7)-(9): the iterations of a job that is on several servers."""
+    """(7)-(9): the iterations of a job that is on several nodes."""
     m, problem = model.program, model.problem
     terms: list[tuple[int, int]] = []
     for n, span in model.spans[j].items():
@@ -231,7 +231,7 @@ def _progress(model: SlotModel, j: int, slots: Sequence[tuple[int, list[int]]]) 
 
 
 def _values(model: SlotModel, schedule: Schedule, horizon: int) -> dict[int, int]:
-    """A schedule in terms of the variables, with equal servers in their order."""
+    """A schedule in terms of the variables, with equal nodes in their order."""
     sizes, problem = model.problem.instance.cluster.sizes, model.problem
     weight = [0] * len(sizes)
     for row in schedule:

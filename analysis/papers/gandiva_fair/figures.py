@@ -3,9 +3,9 @@
 =======  =======================================  ================================================
 target   runs                                     shows
 =======  =======================================  ================================================
-fig1     5 jobs on two servers, seven schedules   GPUs of each user and job
+fig1     5 jobs on two nodes, seven schedules     GPUs of each user and job
 fig2     1/2/4/8-GPU jobs of six users            GPUs of each user and job, idle ones
-table2   three schedulers on one server of 4      share of time of each job: printed, exact, drawn
+table2   three schedulers on one node of 4        share of time of each job: printed, exact, drawn
 table3   one market of 60 K80s and 12 V100s       before and after trading, and three optima
 surplus  random markets                           what part of the surplus each rule captures
 fig4-7   sections 5.1 to 5.3                      GPUs of each user over time
@@ -95,7 +95,7 @@ def _option(cell: FigureCell) -> dict[str, Any]:
 
 
 def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> Iterator[list[Any]]:
-    """Where each job runs in the first quanta, bit k for server k."""
+    """Where each job runs in the first quanta, bit k for node k."""
     for j, job in enumerate(instance.jobs):
         line = where[j, : runs.WINDOW].tolist()
         yield _row(place, f"{policy}: {job.id}", j, {"gang": job.gpus}, line)
@@ -132,7 +132,7 @@ SERVER = 4
 
 
 def _schemes(seeds: int = 100, quanta: tuple[int, int] = (100, 1000)) -> Iterator[FigureCell]:
-    """Ways to schedule six jobs on a server; lotteries over a short and a long time."""
+    """Ways to schedule six jobs on a node; lotteries over a short and a long time."""
     for scheme in (said.BACKFILL, UNDIVIDED, LOTTERY, STRIDE):
         yield FigureCell(instance=scheme, policy=ALL, run=_scheme, workload=(scheme, seeds, quanta))
 

@@ -25,7 +25,7 @@ RULES: Looks = {
     "nash": (COLOURS[2], "-"),
     "second-of-all": (GREY, DASHED),
 }
-SERVER = 4  # GPUs of a server in Figs. 1 and 2
+SERVER = 4  # GPUs of a node in Figs. 1 and 2
 
 
 def _colour(name: str, names: Sequence[str]) -> str:
@@ -46,7 +46,7 @@ def _axes(
 
 
 def schedules(study: Study) -> Figure:
-    """Draw who has which GPUs of the two servers in each quantum, a panel for each schedule."""
+    """Draw who has which GPUs of the two nodes in each quantum, a panel for each schedule."""
     lines: dict[str, list[tuple[str, FigureRow]]] = {}
     for row in study.rows:
         name, _, job = row.policy.rpartition(": ")
@@ -83,9 +83,9 @@ def _with_shares(study: Study, name: str) -> str:
 
 
 def _boxes(jobs: Sequence[tuple[str, FigureRow]]) -> Iterator[tuple[int, int, int, str]]:
-    """Quantum, lowest GPU, GPUs and job, of every job on every server in every quantum."""
+    """Quantum, lowest GPU, GPUs and job, of every job on every node in every quantum."""
     for k in range(len(jobs[0][1].curve)):
-        floor = [SERVER, 0]  # the first server is above
+        floor = [SERVER, 0]  # the first node is above
         for job, row in jobs:
             mask, rest = int(row.curve[k]), int(row.values["gang"] or 0)
             for server in (0, 1):

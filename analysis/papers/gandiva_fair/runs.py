@@ -161,7 +161,7 @@ def within(times: Ints, values: Floats, phase: StablePhase) -> Floats:
 
 
 def on_servers(run: Run, begin: int, quanta: int) -> Ints:
-    """Return on which servers each job runs in each quantum: (jobs, quanta), bit k for server k."""
+    """Return on which nodes each job runs in each quantum: (jobs, quanta), bit k for node k."""
     found = np.zeros((len(run.records), quanta), dtype=np.int64)
     starts = begin + QUANTUM * np.arange(quanta)
     for segment in run.schedule:
@@ -177,7 +177,7 @@ def held(where: Ints, gangs: Sequence[int]) -> list[float]:
 
 
 def moves(where: Ints) -> int:
-    """Return how often a job runs on other servers than before.
+    """Return how often a job runs on other nodes than before.
 
     Examples
     --------
@@ -232,12 +232,12 @@ def _user_a_job() -> Ints:
     instance = long_jobs()
     jobs = [replace(job, user=job.id) for job in instance.jobs]
     users = [User(job.id) for job in jobs]
-    made = GandivaFair(literal=True)  # spreads jobs over servers, as drawn
+    made = GandivaFair(literal=True)  # spreads jobs over nodes, as drawn
     return _run_of(made, replace(instance, jobs=jobs, users=users))
 
 
 def _as_printed() -> Ints:
-    """Stride on each server, by tickets that are not cut at what a user's jobs ask for."""
+    """Stride on each node, by tickets that are not cut at what a user's jobs ask for."""
     pool = StridePool([4, 4], 3)
     for job, (user, server) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1), (2, 1))):
         pool.add(job, 2, user, (server,), int(user == 2))
@@ -247,7 +247,7 @@ def _as_printed() -> Ints:
 
 
 def _over_both_servers() -> Ints:
-    """Stride over all 8 GPUs; who has run stays on its server, if there is room."""
+    """Stride over all 8 GPUs; who has run stays on its node, if there is room."""
     gangs, tickets = [2] * 5, effective_tickets([1] * 3, [4, 4, 2], 8)
     strides = (np.array([4, 4, 4, 4, 2]) / tickets[[0, 0, 1, 1, 2]]).tolist()
     passes, last = [0.0] * 5, [0] * 5
@@ -286,7 +286,7 @@ OPTIONS = (
 
 # --- Fig. 2 ---------------------------------------------------------------------------------------
 
-#: users of Fig. 2, by the server that has their jobs as drawn; D's job needs both
+#: users of Fig. 2, by the node that has their jobs as drawn; D's job needs both
 DRAWN: Mapping[str, tuple[int, ...]] = {
     "A": (0,), "B": (0,), "C": (0,), "D": (0, 1), "E": (1,), "F": (1,)
 }  # fmt: skip
@@ -316,7 +316,7 @@ MIXES: Mapping[str, Callable[[Instance[Job]], Ints]] = {
 
 
 def sixty_jobs_each() -> Instance[Job]:
-    """Return the market of Table 3 as jobs: 60 of 1 GPU for each user, on servers of 4 GPUs.
+    """Return the market of Table 3 as jobs: 60 of 1 GPU for each user, on nodes of 4 GPUs.
 
     Examples
     --------

@@ -26,12 +26,12 @@ Rng = np.random.Generator
 WHOLE = 2520
 
 
-# --- fixed jobs on one server --------------------------------------------------------------------
+# --- fixed jobs on one node ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StrideGangs:
-    """Jobs that stay, on one server; ties go to who is listed first.
+    """Jobs that stay, on one node; ties go to who is listed first.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _draw_debt(rng: Rng, *, capped: bool = False) -> Debt:
 
 @dataclass(frozen=True, slots=True)
 class Newcomers:
-    """A job on the whole server; each quantum jobs of 1 GPU come, and leave after their first run.
+    """A job on the whole node; each quantum jobs of 1 GPU come, and leave after their first run.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Newcomers:
     quanta: int = 200
 
     def wide(self) -> list[int]:
-        """Return the quanta in which the job on the whole server runs."""
+        """Return the quanta in which the job on the whole node runs."""
         pool, found, job = StridePool([self.gpus], 2, ties=self.ties), [], 0
         pool.add(0, self.gpus, 0, (0,), 0)
         for t in range(self.quanta):
@@ -289,22 +289,22 @@ def _resubmits(tickets: tuple[int, int]) -> Sides:
     return Sides(runs[0], runs[1])
 
 
-# --- several servers -----------------------------------------------------------------------------
+# --- several nodes -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Servers full of jobs of 1 GPU with the same tickets each, and a job on all servers.
+    """Nodes full of jobs of 1 GPU with the same tickets each, and a job on all nodes.
 
     Parameters
     ----------
     gpus : int
-        Of each server.
+        Of each node.
     servers : int
     small : int
-        Tickets of the small jobs of each server together.
+        Tickets of the small jobs of each node together.
     large : int
-        Tickets of the job on all servers.
+        Tickets of the job on all nodes.
     normalised : bool
     quanta : int
 
@@ -334,7 +334,7 @@ class Split:
 
 
 def _third(case: Split) -> Sides:
-    """Share of the large job, and its tickets over those of one server and its own."""
+    """Share of the large job, and its tickets over those of one node and its own."""
     return Sides(case.share(), Fraction(case.large, case.small + case.large), "==")
 
 

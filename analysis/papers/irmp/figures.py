@@ -3,12 +3,12 @@
 ======  ======================================  ================================================
 figure  varies                                  shows
 ======  ======================================  ================================================
-4       jobs, servers; law of the utilities     revenue
-5       jobs and servers, reduced setting       Astraea's revenue over a certified bound
-6       jobs or servers, reduced setting        revenue of all over a certified bound
+4       jobs, nodes; law of the utilities       revenue
+5       jobs and nodes, reduced setting         Astraea's revenue over a certified bound
+6       jobs or nodes, reduced setting          revenue of all over a certified bound
 7       the user                                revenue fairness ratio alpha_u
 8       the policy                              variance of alpha_u
-9, 10   jobs; servers                           running time of Astraea; not the same each time
+9, 10   jobs; nodes                             running time of Astraea; not the same each time
 11      the highest price, in % of the rule's   revenue
 12      the job                                 ideal revenue and cost
 13      time                                    workers in use; makespan
@@ -168,7 +168,7 @@ def _sweep(
     seeds: Counts = SEEDS,
     trace: Log = None,
 ) -> list[FigureCell]:
-    """All policies by jobs, and by servers; with bounds."""
+    """All policies by jobs, and by nodes; with bounds."""
     many, wide = default
     users = min(users, *servers)
     points = [_Point(", x = jobs", x, x, wide, users) for x in jobs]
@@ -185,7 +185,7 @@ def _sweep_and_scales(
     seeds: Counts = SEEDS,
     trace: Log = None,
 ) -> list[FigureCell]:
-    """All policies by jobs and by servers, those of the paper by the unit of money; with bounds."""
+    """All policies by jobs and by nodes, those of the paper by the unit of money; with bounds."""
     cells = _sweep(jobs, servers, default, users, seeds, trace)
     size, most = (*default, min(users, *servers)), max([default[0], *jobs])
     return cells + and_bounds(_by_scale(PAPER, LAWS, size, scales, seeds, trace, most))
@@ -227,7 +227,7 @@ def _plain(
     seeds: Counts = SEEDS,
     trace: Log = None,
 ) -> Iterator[FigureCell]:
-    """Policies on one instance; `size` has its jobs, servers and users."""
+    """Policies on one instance; `size` has its jobs, nodes and users."""
     return _cells([_Point(f", {size[0]} jobs", None, *size)], seeds, trace, policies, laws)
 
 

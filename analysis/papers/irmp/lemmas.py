@@ -86,7 +86,7 @@ def _draw_sizes(rng: Rng) -> list[tuple[int, int]]:
 
 
 def draw_online(rng: Rng, *, owned: bool = False, jobs: int = 5, literal: bool = False) -> Online:
-    """Two users with any quotas, or with servers of their own."""
+    """Two users with any quotas, or with nodes of their own."""
     sizes = _draw_sizes(rng)
     users = [f"u{rng.integers(2)}" for _ in range(rng.integers(2, jobs + 1))]
     made = [draw_job(rng, i, user=user) for i, user in enumerate(users)]
@@ -126,7 +126,7 @@ def paper_example(names: Sequence[str] = ("11", "12", "21", "22")) -> Irmp:
 def two_in_a_row(
     slopes: Sequence[float] = (-1, -1), *, constant: float = 8, work: int = 1, slot_r: bool = False
 ) -> Irmp:
-    """A server of 2 workers and 2 PSs and two jobs of 1 worker, of a user each."""
+    """A node of 2 workers and 2 PSs and two jobs of 1 worker, of a user each."""
     jobs = [
         one_job(id, Linear(k, constant), work=work, user=f"u{u}", release=1)
         for u, (id, k) in enumerate(zip("ab", slopes, strict=True), 1)
@@ -172,7 +172,7 @@ def draw_batch(rng: Rng) -> Batch:
 
 
 def two_slots_twice() -> Batch:
-    """Two jobs of 2 slots on one server, in two rounds."""
+    """Two jobs of 2 slots on one node, in two rounds."""
     jobs = [one_job(i, Linear(-1, 8), work=2) for i in "ab"]
     return Batch(tenants([(1, 1)], jobs), 1, TWO_ROUNDS)
 
@@ -298,7 +298,7 @@ class Nine:
     Parameters
     ----------
     problem : Irmp
-    free : (2, servers, T) int array
+    free : (2, nodes, T) int array
     prices : (2, T) float array
     values : (T + 1,) float array
         f of completions at 0, 1, ..., T.
@@ -349,7 +349,7 @@ def lemma_2(case: Nine, *, literal: bool = False) -> Sides:
 
 
 def too_few_ps() -> Nine:
-    """A worker and a PS on each of two servers; a worker outside needs 2 PSs, W8."""
+    """A worker and a PS on each of two nodes; a worker outside needs 2 PSs, W8."""
     job = one_job("j", Linear(-1, 8), workers=2, work=1, rates=(1.0, 1.0))
     problem = tenants([(1, 1)] * 2, [job], bandwidths=(2, 1))
     return Nine(problem, fullest(problem, 2), np.zeros((2, 2)), np.array([8.0, 7.0, 6.0]))
@@ -426,7 +426,7 @@ def lemma_3(case: OneRound, *, per_server: bool = False) -> Sides | None:
 
 
 def draw_one_round(rng: Rng) -> OneRound:
-    """Up to 4 jobs on one or two servers."""
+    """Up to 4 jobs on one or two nodes."""
     made = []
     for i in range(int(rng.integers(2, 5))):
         start = float(rng.choice([3, 6, 12, 50, 400]))
@@ -452,7 +452,7 @@ def one_slot(workers: int, slots: int) -> OneRound:
 
 
 def fragments(servers: int, theta: float) -> OneRound:
-    """CE-c: 2 of the 3 workers of each server go to a job just above its cost."""
+    """CE-c: 2 of the 3 workers of each node go to a job just above its cost."""
     other = 1 + 2 * (theta - 1)
     costs = [
         2 * (theta ** (2 * i / (3 * servers)) - 1) + other ** (i / (60 * servers)) - 1
@@ -468,7 +468,7 @@ def fragments(servers: int, theta: float) -> OneRound:
 
 
 def draw_small_demands(rng: Rng) -> OneRound:
-    """Jobs that are small on their servers, though too many; half of the time in a bad order."""
+    """Jobs that are small on their nodes, though too many; half of the time in a bad order."""
     return _draw_crowd(rng) if rng.integers(2) else _draw_ladder(rng)
 
 
@@ -491,7 +491,7 @@ def _draw_ladder(rng: Rng) -> OneRound:
 
 
 def _draw_crowd(rng: Rng) -> OneRound:
-    """Up to 12 jobs on servers on which each job is small, though they are too many."""
+    """Up to 12 jobs on nodes on which each job is small, though they are too many."""
     slots, wide, made = int(rng.integers(1, 4)), int(rng.integers(1, 3)), []
     for i in range(int(rng.integers(5, 13))):
         utility = Linear(-float(rng.integers(0, 2)), float(rng.integers(4, 8)))
@@ -508,7 +508,7 @@ def _draw_crowd(rng: Rng) -> OneRound:
 
 
 def small_demands(case: OneRound) -> Sides | None:
-    """The optimum of the LP, and sigma' times what prices of each server earn."""
+    """The optimum of the LP, and sigma' times what prices of each node earn."""
     problem, slots = case.problem, case.problem.horizon or 0
     assert isinstance(case.theta, float)
     log = math.log2(case.theta)

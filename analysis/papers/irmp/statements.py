@@ -28,7 +28,7 @@ SCALE = "scale"
 COUNTINGS: Mapping[str, str] = MappingProxyType(
     {TRUE: "true revenue", CLIPPED: "losses as zero", IDEAL: "ideal revenue"}
 )
-#: printed: times of Astraea's revenue over that of others, by jobs and by servers
+#: printed: times of Astraea's revenue over that of others, by jobs and by nodes
 PRINTED: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "jobs": {BATCH: 1.58, GANDIVA: 1.24, HIVED: 1.35},
@@ -52,7 +52,7 @@ def whole(numbers: Sequence[float]) -> str:
 
 
 def varied(instance: str) -> str:
-    """Return what an instance varies: "jobs", "servers", "scale" or nothing.
+    """Return what an instance varies: "jobs", "nodes", "scale" or nothing.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def _draw_jobs(rng: Rng, utility: Callable[[], Utility], longest: int) -> list[P
 
 
 def draw_linear(rng: Rng, *, lam: int | None = None) -> Online:
-    """Jobs with linear utilities on one server."""
+    """Jobs with linear utilities on one node."""
     jobs = _draw_jobs(
         rng, lambda: Linear(-float(rng.integers(1, 4)), float(rng.choice([15, 40, 200]))), 4
     )
@@ -134,7 +134,7 @@ def _waits(case: Online, row: Segment) -> bool:
 
 
 def draw_convex(rng: Rng) -> Online:
-    """Jobs with utilities (e / t)^kappa on one server."""
+    """Jobs with utilities (e / t)^kappa on one node."""
     jobs = _draw_jobs(
         rng, lambda: Power(float(rng.choice([5, 20, 300])), float(rng.choice([0.5, 1, 2]))), 3
     )
@@ -143,7 +143,7 @@ def draw_convex(rng: Rng) -> Online:
 
 
 def two_exponents() -> Online:
-    """A job of each exponent, on a server of its own."""
+    """A job of each exponent, on a node of its own."""
     jobs = [one_job(f"j{i}", Power(1000.0, k), release=1) for i, k in enumerate((1.0, 2.0))]
     return Online(tenants([(1, 1)] * 2, jobs), AstraeaParams())
 
@@ -169,7 +169,7 @@ class _Counted(Irmp):
 
 
 def theorem_3(case: Online) -> Sides:
-    """Servers that MINCOSTD and MINCOSTC look at, and 4 lambda L sum of T D_j S, T = tau_L."""
+    """Nodes that MINCOSTD and MINCOSTC look at, and 4 lambda L sum of T D_j S, T = tau_L."""
     problem = _Counted(case.problem.instance, **case.problem.parameters())
     for j in range(len(problem.jobs)):
         run_options(problem, j)
@@ -359,7 +359,7 @@ def alone(case: Online) -> Sides | None:
 
 
 def priced_out() -> Online:
-    """Its server is idle, but the other one is busy, so that u2 is to pay 7.1 for what is its."""
+    """Its node is idle, but the other one is busy, so that u2 is to pay 7.1 for what is its."""
     jobs = [
         one_job("a", Table([50.0]), workers=2, work=2, user="u1", release=1),
         one_job("b", Table([3.0] * 4 + [0.0]), workers=2, work=2, user="u2", release=1),

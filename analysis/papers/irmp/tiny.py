@@ -1,6 +1,6 @@
-"""Tiny cases of IRMP: all runs, optima by trying everything, and prices of each server.
+"""Tiny cases of IRMP: all runs, optima by trying everything, and prices of each node.
 
-Written for a handful of jobs on a few servers of one type. Nothing here calls a solver.
+Written for a handful of jobs on a few nodes of one type. Nothing here calls a solver.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = [
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
-#: workers and PSs of each server
+#: workers and PSs of each node
 Sizes = Sequence[tuple[int, int]]
 #: how much more than its cost a job must be worth to be accepted
 MARGIN = 1e-9
-#: a rate at which no job of a case ends in time on several servers
+#: a rate at which no job of a case ends in time on several nodes
 APART = 1e-4
 
 
@@ -65,7 +65,7 @@ def tenants(
     horizon: int | None = None,
     bandwidths: tuple[int, int] = (1, 1),
 ) -> Irmp:
-    """Return jobs on servers, of users where `quotas` or `owners` say so.
+    """Return jobs on nodes, of users where `quotas` or `owners` say so.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class JobRun(NamedTuple):
     start, end : int
         Half-open.
     workers, ps : tuple of int
-        On each server.
+        On each node.
     """
 
     start: int
@@ -115,7 +115,7 @@ class JobRun(NamedTuple):
 
     @property
     def held(self) -> NDArray[np.int64]:
-        """(2, servers, 1): workers and PSs."""
+        """(2, nodes, 1): workers and PSs."""
         return np.array([self.workers, self.ps])[:, :, None]
 
 
@@ -124,7 +124,7 @@ def shapes(problem: Irmp, j: int) -> Iterator[JobRun]:
 
     Notes
     -----
-    PSs are on one server, as many as are needed: PSs on all others, or more of them, can be dropped
+    PSs are on one node, as many as are needed: PSs on all others, or more of them, can be dropped
     from any placement, which gets no slower.
 
     Examples
@@ -167,7 +167,7 @@ def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
 
 
 def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
-    """Return what an empty cluster has, (2, servers, slots).
+    """Return what an empty cluster has, (2, nodes, slots).
 
     Examples
     --------
@@ -284,12 +284,12 @@ def fractional(problem: Irmp) -> float:
     return float(-linprog(-np.array(worth), A_ub=rows, b_ub=limits).fun)
 
 
-# --- prices of their own on each server ----------------------------------------------------------
+# --- prices of their own on each node ------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class PerServer:
-    """Algorithm 3 with eta_s = theta^(h_s / C_s) - 1 on each server, and exact best responses.
+    """Algorithm 3 with eta_s = theta^(h_s / C_s) - 1 on each node, and exact best responses.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class PerServer:
 
     Attributes
     ----------
-    free : (2, servers, slots) int array
+    free : (2, nodes, slots) int array
     accepted : dict of int to JobRun
     gain : dict of int to float
         mu, of every job.
@@ -335,7 +335,7 @@ class PerServer:
 
     @property
     def prices(self) -> Floats:
-        """eta_sw, eta_sp, (2, servers, slots)."""
+        """eta_sw, eta_sp, (2, nodes, slots)."""
         full = fullest(self.problem, self.free.shape[2])
         level = np.divide(full - self.free, full, out=np.zeros(full.shape), where=full > 0)
         prices: Floats = np.expm1(math.log(self.theta) * level)
@@ -357,7 +357,7 @@ class PerServer:
 
         Notes
         -----
-        For each start, D_w, host and number of its workers the others are on the cheapest servers:
+        For each start, D_w, host and number of its workers the others are on the cheapest nodes:
         an optimum of (9), O(T D^2 S^2 log S).
         """
         best, found, prices = MARGIN, None, self.prices

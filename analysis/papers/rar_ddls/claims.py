@@ -60,7 +60,7 @@ def _constant(
 
 
 def _draw_constant(rng: Rng, *, search: Search = FULL, single: bool = False) -> Case:
-    """At most 6 GPUs on 3 servers, 5 jobs of 1 to 6 slots; the horizon never binds."""
+    """At most 6 GPUs on 3 nodes, 5 jobs of 1 to 6 slots; the horizon never binds."""
     sizes = rng.integers(1, 3, size=rng.integers(1, 4)).tolist()
     jobs = int(rng.integers(1, 6))
     gangs = rng.integers(1, 2 if single else sum(sizes) + 1, size=jobs).tolist()
@@ -77,7 +77,7 @@ def _draw_tight(rng: Rng) -> Case:
 
 
 def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
-    """Servers of 1 to 3 GPUs, gangs of at most 4; contention slows jobs down up to sixfold.
+    """Nodes of 1 to 3 GPUs, gangs of at most 4; contention slows jobs down up to sixfold.
 
     `heavy` gradients may bring a job to a halt.
     """
@@ -134,7 +134,7 @@ def _draw_pair(rng: Rng) -> Case:
 
 
 def _same_pair(gradient: float) -> Case:
-    """Two equal jobs that have to span servers and, together, to share one (P2)."""
+    """Two equal jobs that have to span nodes and, together, to share one (P2)."""
     jobs = [
         RingJob(id=f"j{j}", gpus=3, iterations=8, gradient=gradient, base_time=0.01)
         for j in range(2)
@@ -149,7 +149,7 @@ def _alternating(small: int, time: int) -> Case:
 
 
 def _draw_blocks(rng: Rng) -> Case:
-    """Gangs of 1, 2, 4 or 8, servers of any size; on two servers jobs take up to 10 times longer.
+    """Gangs of 1, 2, 4 or 8, nodes of any size; on two nodes jobs take up to 10 times longer.
 
     In half of the cases all gangs have one size, so that they compete for the same blocks.
     """
@@ -163,7 +163,7 @@ def _draw_blocks(rng: Rng) -> Case:
 
 
 def _twice_as_long_on_two_servers(jobs: int) -> Case:
-    """Gangs of 2 on servers of 2, 1 and 1 GPUs: 1 slot on the first, 2 slots on the others."""
+    """Gangs of 2 on nodes of 2, 1 and 1 GPUs: 1 slot on the first, 2 slots on the others."""
     gangs = [
         RingJob(id=f"j{j}", gpus=2, iterations=2, gradient=0.2, base_time=0.34) for j in range(jobs)
     ]
@@ -391,7 +391,7 @@ def _theorem_5_repaired(case: Case) -> Sides | None:
 
 
 def _theorem_6(case: Case) -> Sides:
-    """Sortings of GPUs or servers in the printed search, against n_g (1 + log2 T) (2 J - 1)."""
+    """Sortings of GPUs or nodes in the printed search, against n_g (1 + log2 T) (2 J - 1)."""
     problem, largest, jobs = case.problem, max(case.gangs), len(case.gangs)
     horizon = problem.horizon or sum(case.times)
     order = sorted(range(jobs), key=lambda j: (case.gangs[j], j))

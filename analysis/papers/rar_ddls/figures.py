@@ -5,7 +5,7 @@ The paper shows one unnamed instance. Here every point is computed on the instan
 B), for three contentions, and for seeds 0 to 4, which draw cluster and workload alike: *light*,
 with the 15 % for contention and overhead that the paper asks for; *heavy*, with extra communication
 times of 30 to 60 %; and *shifted*, light with k = 1 + xi1 (p - 1) in (6), where the second job at a
-server costs already. Every instance gets a lower bound that
+node costs already. Every instance gets a lower bound that
 :func:`gangsched.analysis.proofs.verify.verify_bound` has replayed, so that each makespan comes with
 how far from optimal it can be.
 
@@ -14,7 +14,7 @@ figure  varies                                      policies
 ======  ==========================================  =============================================
 4       nothing                                     SJF-BCO, FF, LS, RAND and four others
 5       kappa (distinct gang sizes, errata E13)     SJF-BCO with this kappa only
-6       servers 10 to 20, T = 1500                  SJF-BCO, FF, LS, RAND and two others
+6       nodes 10 to 20, T = 1500                    SJF-BCO, FF, LS, RAND and two others
 7       lambda, kappa = 1                           SJF-BCO
 ======  ==========================================  =============================================
 
@@ -23,7 +23,7 @@ Choices of this project where the paper is silent:
 - FF, LS and RAND get the jobs in arrival order; the policies "in SJF order" get them as SJF-BCO
   sorts them, by (gang size, position). LS in SJF order is SJF-BCO with kappa = max G_j.
 - RAND is the mean of 5 repeats; repeat r on seed s draws with seed 5 s + r.
-- A cluster of fewer servers is a prefix of the one with 20 of the same seed; the jobs are the same.
+- A cluster of fewer nodes is a prefix of the one with 20 of the same seed; the jobs are the same.
 - A run that exceeds T has no makespan, see `points.Reproduction`.
 """
 
@@ -38,7 +38,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from ....formulations.rar_ddls.problem import RarDdls
-from ....instances.generate import SERVER_SIZES, paper_cluster, rar_workload
+from ....instances.generate import NODE_SIZES, paper_cluster, rar_workload
 from ....instances.schedule import Schedule
 from ....solvers import BackfillingParams, backfilling, first_fit, list_scheduling, random_placement
 from ....solvers.rar_ddls.laminar import laminar
@@ -330,7 +330,7 @@ def _settings(
     return {
         "jobs": JOBS,
         "servers": list(servers),
-        "server_sizes": list(SERVER_SIZES),
+        "server_sizes": list(NODE_SIZES),
         "T": horizon,
         "variants": list(dict.fromkeys(row.instance for row in rows)),
         "seeds": sorted({row.values["seed"] for row in rows}),
