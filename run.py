@@ -132,7 +132,7 @@ def notebooks(_: list[str]) -> int:
             call(
                 "-c", "from myst_nb.docutils_ import cli_html5; cli_html5()",
                 "--nb-execution-mode=force", "--nb-execution-raise-on-error=yes",
-                str(path), str(target),
+                "--nb-execution-timeout=-1", str(path), str(target),
             )
         )  # fmt: skip
         if not codes[-1]:

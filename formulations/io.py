@@ -134,7 +134,7 @@ def _with_fields(kind: type[Any], place: str, **readers: Reader) -> _Codec:
     """Return the codec of a class without an instance; each field with its reader."""
 
     def write(problem: Any) -> Dict:
-        return {place: {name: _plain(getattr(problem, name)) for name in readers}}
+        return {place: {name: _json_value(getattr(problem, name)) for name in readers}}
 
     def read(kind: type[Any], data: Dict) -> Any:
         check_fields(place, data[place], required=set(readers))
@@ -146,12 +146,12 @@ def _with_fields(kind: type[Any], place: str, **readers: Reader) -> _Codec:
     return _Codec(kind, frozenset({place}), write, read)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value as JSON has it: lists, rationals as text, null for infinity."""
     if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_json_value(one) for one in value]
     if isinstance(value, Fraction):
         return str(value)
     return None if value == math.inf else value

@@ -24,7 +24,7 @@ class _Watch(event.Listener):
     depth, began = 0, 0.0
 
     def on_start(self, happening: event.Event) -> None:
-        """Begin, if this is no part of something else."""
+        """Note when the outermost phase begins, and that something is compiled."""
         if happening.kind == "numba:compile":
             note_compile()
             return
@@ -32,7 +32,7 @@ class _Watch(event.Listener):
         self.depth += 1
 
     def on_end(self, happening: event.Event) -> None:
-        """End, if this was all."""
+        """Note how long the outermost phase took, once it ends."""
         if happening.kind == "numba:compile":
             return
         self.depth -= 1

@@ -263,7 +263,7 @@ def without(
         trace,
         jobs=tuple(moved),
         users=_users_of(kept) if trace.users == _users_of(trace.jobs) else trace.users,
-        origin=_later(trace.origin, shift),
+        origin=_shifted_origin(trace.origin, shift),
         rows=tuple(_moved(row, order[row.number], shift) for row in rows),
         report=replace(trace.report, skipped=skipped),
     )
@@ -307,7 +307,7 @@ def _check_users(trace: Trace, names: Iterable[str]) -> None:
 
 
 def _left_out(job: Job, spans: Mapping[str, tuple[int, int]], users: Container[str]) -> str:
-    """Why a job goes; empty where it stays."""
+    """Why a job is left out; empty for a job that is kept."""
     for text, (start, end) in spans.items():
         if start <= job.release < end:
             return f"{LEFT_OUT}submitted {text}"
@@ -330,7 +330,7 @@ def _users_of(jobs: Iterable[Job]) -> tuple[User, ...]:
     return tuple(map(User, sorted({job.user for job in jobs} - {""})))
 
 
-def _later(origin: str | None, seconds: int) -> str | None:
+def _shifted_origin(origin: str | None, seconds: int) -> str | None:
     """The text of an origin that is so many seconds later."""
     if origin is None or not seconds:
         return origin

@@ -311,7 +311,7 @@ def _record_to_dict(record: Any) -> Dict:
     for field in fields(record):
         value, default = getattr(record, field.name), default_of(field)
         if default is MISSING or value != default:
-            data[field.name] = _plain(value)
+            data[field.name] = _json_value(value)
     return data
 
 
@@ -321,7 +321,7 @@ def default_of(field: Field[Any]) -> Any:
     return field.default if factory is MISSING else factory()
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     for kinds in TAGGED.values():

@@ -38,7 +38,7 @@ class Packed:
             self.add(part)
 
     def add(self, part: NDArray[Any]) -> None:
-        """Put numbers at the end."""
+        """Append numbers."""
         if not part.size:
             return
         least, most = int(part.min()), int(part.max())
@@ -56,7 +56,7 @@ class Packed:
         return (part.astype(np.int64) + least for least, part in self.parts)
 
     def array(self) -> Ints:
-        """Return all of it, read-only."""
+        """Return all numbers as one read-only array."""
         whole, at = np.empty(self.size, dtype=np.int64), 0
         for least, part in self.parts:
             np.add(part, least, out=whole[at : at + part.size], dtype=np.int64, casting="unsafe")
@@ -79,6 +79,6 @@ class Unpacking:
         return column
 
     def unpacked(self, name: str) -> Ints:
-        """Return a column, and let it be as it is."""
+        """Return a column unpacked, without keeping it so."""
         own: Ints | None = self.__dict__.get(name)
         return self._packed[name].array() if own is None else own

@@ -192,7 +192,7 @@ class Schedule(Unpacking):
         return plan
 
     def unpacked(self, name: str) -> Ints:
-        """Return a column, and let it be as it is."""
+        """Return a column unpacked, without keeping it so."""
         if name != "ptr" or name in self.__dict__:
             return super().unpacked(name)
         ends = np.zeros(len(self) + 1, dtype=np.int64)

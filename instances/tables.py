@@ -271,7 +271,7 @@ def _same_length(place: str, columns: Table) -> None:
         raise ValueError(f"{place}: columns have {lengths} entries, not equally many")
 
 
-def _plain(column: Column) -> list[Any]:
+def _as_list(column: Column) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
@@ -282,7 +282,7 @@ def _csv_bytes(table: Table) -> bytes:
     text = io.StringIO(newline="")
     write = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     write.writerow(table)
-    columns = map(_plain, table.values())
+    columns = map(_as_list, table.values())
     rows = zip(*(map(int, c) if c and isinstance(c[0], bool) else c for c in columns), strict=True)
     write.writerows(rows)
     return text.getvalue().encode()

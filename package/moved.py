@@ -44,6 +44,6 @@ class _Mover(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Make former names importable."""
+    """Make the former names of modules importable."""
     if not any(isinstance(finder, _Mover) for finder in sys.meta_path):
         sys.meta_path.append(_Mover())

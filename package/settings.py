@@ -138,7 +138,7 @@ def no_market(instance: Instance[Any]) -> GpuMarket:
 
 
 def tiny_market() -> GpuMarket:
-    """One user: all have all."""
+    """A market of one user, who has every GPU."""
     return GpuMarket(np.array([2, 1]), np.array([[1.0, 2.0]]))
 
 

@@ -215,7 +215,7 @@ SUBMISSION = header("submission")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What somebody found for an instance.
+    """A solution and a bound that somebody submits for an instance.
 
     Parameters
     ----------

@@ -37,7 +37,9 @@ class History:
 
     def note(self, *, objective: Any = None, bound: Any = None) -> None:
         """Note an objective or a bound found now, which need not be the best one."""
-        self.entries.append((time.perf_counter() - self.started, _plain(objective), _plain(bound)))
+        self.entries.append(
+            (time.perf_counter() - self.started, _python_number(objective), _python_number(bound))
+        )
 
     def extend(self, other: History) -> None:
         """Take over what another run noted, which was part of this one."""
@@ -88,5 +90,5 @@ def _better(
     return found if old is None else best(old, found)  # type: ignore[no-any-return]
 
 
-def _plain(value: Any) -> Any:
+def _python_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value

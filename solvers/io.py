@@ -150,12 +150,12 @@ def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any
         "objective": result.objective,
         "bound": bound_to_dict(result.bound),
         "iterations": result.iterations,
-        "info": _plain("info", result.info),
+        "info": _json_data("info", result.info),
     }
     if result.facts is not None:
-        data["facts"] = _plain("facts", facts_to_dict(result.facts))
+        data["facts"] = _json_data("facts", facts_to_dict(result.facts))
     if timing:
-        history = _plain("timing.history", result.history)
+        history = _json_data("timing.history", result.history)
         data["timing"] = {"runtime": result.runtime, "history": history}
     return data
 
@@ -235,7 +235,7 @@ def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
     """Return a bound as plain JSON data, None as it is."""
     if bound is None:
         return None
-    certificate = _plain("bound.certificate", bound.certificate)
+    certificate = _json_data("bound.certificate", bound.certificate)
     return {"value": bound.value, "method": bound.method, "certificate": certificate}
 
 
@@ -293,15 +293,15 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _plain(place: str, data: Any) -> Any:
+def _json_data(place: str, data: Any) -> Any:
     """Return nested data as JSON has it; refuse what a file would not give back."""
     if isinstance(data, Mapping):
         for key in data:
             if not isinstance(key, str):
                 raise TypeError(f"result: {place}: key {key!r} is not a string")
-        return {key: _plain(f"{place}[{key!r}]", value) for key, value in data.items()}
+        return {key: _json_data(f"{place}[{key!r}]", value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_plain(f"{place}[{i}]", value) for i, value in enumerate(data)]
+        return [_json_data(f"{place}[{i}]", value) for i, value in enumerate(data)]
     if isinstance(data, float) and not math.isfinite(data):
         raise ValueError(f"result: {place}={data} is not finite, a file cannot hold it")
     if data is not None and not isinstance(data, (str, int, float)):

@@ -84,7 +84,7 @@ class Bound:
         if self.certificate is not None:
             if not isinstance(self.certificate, Mapping):
                 raise TypeError(f"bound: certificate={self.certificate!r} is not a mapping")
-            object.__setattr__(self, "certificate", MappingProxyType(_plain(self.certificate)))
+            object.__setattr__(self, "certificate", MappingProxyType(_json_types(self.certificate)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         certificate = None if self.certificate is None else dict(self.certificate)
@@ -100,12 +100,12 @@ def _number(owner: str, name: str, value: Any) -> float:
     return float(value) if isinstance(value, float) else int(value)
 
 
-def _plain(data: Any) -> Any:
+def _json_types(data: Any) -> Any:
     """Return nested data with the types that JSON gives back, as far as it has them."""
     if isinstance(data, Mapping):
-        return {key: _plain(value) for key, value in data.items()}
+        return {key: _json_types(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_plain(value) for value in data]
+        return [_json_types(value) for value in data]
     return data.item() if isinstance(data, np.generic) else data
 
 
@@ -163,7 +163,7 @@ class Result(Generic[S]):
 
     def __post_init__(self) -> None:
         owner = f"result of {self.solver}"
-        object.__setattr__(self, "info", MappingProxyType(_plain(self.info)))
+        object.__setattr__(self, "info", MappingProxyType(_json_types(self.info)))
         if self.facts is not None and not isinstance(self.facts, Facts):
             raise TypeError(f"{owner}: facts={self.facts!r} are no Facts")
         object.__setattr__(self, "history", tuple(tuple(entry) for entry in self.history))

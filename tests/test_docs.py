@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from gangsched.analysis.papers.reproduce import TARGETS
 from layout import ROOT
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -95,6 +96,16 @@ def test_the_reference_is_generated(name: str) -> None:
     page = runpy.run_path(str(folder / f"update_{name}.py"))["page"]()
     wrong = page != (folder / f"{name}.md").read_text("utf-8")
     assert not wrong, f"run: python docs/reference/update_{name}.py"
+
+
+def test_the_gallery_has_the_commands_that_make_its_pictures() -> None:
+    text = (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    figures = re.findall(r"`gangsched reproduce ([\w:]+)`", text)
+    assert len(figures) >= 5
+    assert set(figures) <= set(TARGETS)
+    assert all(f"](images/{figure.replace(':', '-')}.png)" in text for figure in figures)
+    for script in re.findall(r"`python (\S+\.py)", text):
+        assert (ROOT / script).is_file(), script
 
 
 PAGE = """

@@ -231,7 +231,7 @@ class SideBySide:
         raise NotImplementedError
 
     def _cut(self) -> list[str]:
-        """What an interrupt has cut off."""
+        """The solvers that an interrupt kept from finishing, in words."""
         return [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
 
     def _repr_html_(self) -> str:
@@ -485,7 +485,7 @@ def compare(
 
 
 def _silent(_: str) -> None:
-    """Tell nobody."""
+    """Report progress to nobody."""
 
 
 class _Run:

@@ -71,7 +71,7 @@ BEST = STAND_INS[True, True][0]
 
 
 class Variant(NamedTuple):
-    """A policy, and what does not hinder it."""
+    """A policy, and the constraints that are lifted for it."""
 
     policy: str
     free: bool = False  #: resuming and moving cost nothing
@@ -187,7 +187,7 @@ def ledger(
 
 
 class _CannotRunError(Exception):
-    """A variant cannot run, and why."""
+    """Raised for a variant that cannot run, with the reason."""
 
 
 class _Runs:

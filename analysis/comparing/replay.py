@@ -296,7 +296,7 @@ class Replay(SideBySide):
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
-            **({"ledgers": _plain(self.ledgers)} if self.ledgers else {}),
+            **({"ledgers": _ledgers_to_dict(self.ledgers)} if self.ledgers else {}),
             **({"remarks": list(self.remarks)} if self.remarks else {}),
             "unfinished": list(self.unfinished),
         }
@@ -668,7 +668,7 @@ class _Replay:
         )  # fmt: skip
 
 
-def _plain(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
+def _ledgers_to_dict(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
     return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
 
 

@@ -39,7 +39,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Money:
-    """Who pays, and who gets it.
+    """Payments of jobs, and the incomes of users.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def _name(run: Run, job: int) -> str:
 
 
 def _instance(run: Run, instance: Instance[Any]) -> list[str]:
-    """The run is of this instance."""
+    """Rule "instance": the run is of this instance."""
     ids = _ids(instance)
     if run.records.id != ids:
         return [f"instance: the run's {len(run.records)} jobs are not the instance's {len(ids)}"]
@@ -183,7 +183,7 @@ def _differences(
 
 
 def _numbers(run: Run, instance: Instance[Any]) -> list[str]:
-    """Jobs and nodes are there."""
+    """Rule "numbers": the jobs and nodes of the run are those of the instance."""
     jobs, nodes = len(instance.jobs), len(run.sizes)
     rejected = np.array([j for j, _ in run.rejected], dtype=np.int64)
     found = [

@@ -44,7 +44,7 @@ class Checkpoint:
         write_file(path, bytes(self))
 
     def __bytes__(self) -> bytes:
-        """What a file holds."""
+        """The bytes of a file."""
         return self.data
 
     @classmethod
@@ -75,14 +75,14 @@ def pack(content: Mapping[str, Any]) -> bytes:
     TypeError: rule.key is of type builtin_function_or_method, which is no plain data
     """
     arrays: dict[str, Any] = {}
-    head = json.dumps({"format": FORMAT, **_plain(content, "", arrays)})
+    head = json.dumps({"format": FORMAT, **_packed_value(content, "", arrays)})
     file = io.BytesIO()
     arrays["head"] = np.frombuffer(head.encode(), dtype=np.uint8)
     np.savez(file, allow_pickle=False, **arrays)
     return file.getvalue()
 
 
-def _plain(value: Any, place: str, arrays: dict[str, Any]) -> Any:
+def _packed_value(value: Any, place: str, arrays: dict[str, Any]) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic) and not value.dtype.hasobject:
@@ -95,9 +95,9 @@ def _plain(value: Any, place: str, arrays: dict[str, Any]) -> Any:
         for key in value:
             if not isinstance(key, str) or key == ARRAY:
                 raise TypeError(f"{place or 'data'} has the key {key!r}, which is no plain string")
-        return {key: _plain(part, _at(place, key), arrays) for key, part in value.items()}
+        return {key: _packed_value(part, _at(place, key), arrays) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part, _at(place, i), arrays) for i, part in enumerate(value)]
+        return [_packed_value(part, _at(place, i), arrays) for i, part in enumerate(value)]
     raise TypeError(f"{place} is of type {type(value).__name__}, which is no plain data")
 
 
@@ -106,7 +106,7 @@ def _at(place: str, key: object) -> str:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """Return what was packed; never runs anything."""
+    """Return what was packed, without running code from the file."""
     if not data.startswith(b"PK"):
         raise ValueError("it is no archive")
     try:

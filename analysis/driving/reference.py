@@ -49,7 +49,7 @@ class Reference(Simulation):
     """The engine in plain Python."""
 
     def begin(self) -> None:
-        """Stand before the first round."""
+        """Set everything to its state before the first round."""
         instance, ledger = self.instance, self.book
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")

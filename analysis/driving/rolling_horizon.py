@@ -115,7 +115,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What came of one step of planning.
+    """The outcome of one step of planning.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ class Plans:
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         self.steps = [_step_of_dict(step) for step in data["steps"]]
         self._plan = HorizonPlan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
         self._next = data["next"]

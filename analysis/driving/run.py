@@ -87,7 +87,7 @@ class Events(_Columns, Unpacking):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Records(_Columns):
-    """One row a job of the instance, as columns.
+    """One row for each job of the instance, as columns.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Run:
         plain["instance"] = plain.pop("instance_name")  # its name when digests were first taken
         plain["rules"] = self.rules.named()
         plain["user_weight"] = self.user_weight.tolist()
-        text = json.dumps(plain, sort_keys=True, default=_plain)
+        text = json.dumps(plain, sort_keys=True, default=_python_value)
         total.update(text.encode())
         return total.hexdigest()
 
@@ -346,7 +346,7 @@ UNCOMPARED = frozenset(
 )
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

@@ -201,7 +201,7 @@ def _head(run: Run) -> dict[str, Any]:
     return {
         **io.header("run"),
         "policy": run.policy,
-        "parameters": _plain("parameters", run.parameters),
+        "parameters": _json_data("parameters", run.parameters),
         "rules": run.rules.named(),
         "instance": run.instance_name,
         "instance_hash": run.instance_hash,
@@ -210,9 +210,9 @@ def _head(run: Run) -> dict[str, Any]:
         "now": run.now,
         "sizes": list(run.sizes),
         "users": list(run.users),
-        "user_weight": _plain("user_weight", run.user_weight.tolist()),
+        "user_weight": _json_data("user_weight", run.user_weight.tolist()),
         "rejected": [[job, reason] for job, reason in run.rejected],
-        **({"log": _plain("log", run.log)} if run.log else {}),
+        **({"log": _json_data("log", run.log)} if run.log else {}),
         "rounds": run.rounds,
         "decisions": run.decisions,
         "versions": dict(run.versions),
@@ -234,15 +234,15 @@ def _tables(run: Run) -> dict[str, Table]:
     return {**tables, **schedule_tables(run.schedule)}
 
 
-def _plain(place: str, data: Any) -> Any:
+def _json_data(place: str, data: Any) -> Any:
     """Refuse what a file would not give back."""
     if isinstance(data, Mapping):
         for key in data:
             if not isinstance(key, str):
                 raise TypeError(f"run: {place}: key {key!r} is not a string")
-        return {key: _plain(f"{place}[{key!r}]", value) for key, value in data.items()}
+        return {key: _json_data(f"{place}[{key!r}]", value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_plain(f"{place}[{i}]", value) for i, value in enumerate(data)]
+        return [_json_data(f"{place}[{i}]", value) for i, value in enumerate(data)]
     if isinstance(data, float) and not math.isfinite(data):
         raise ValueError(f"{place}={data} is not finite")
     if data is not None and not isinstance(data, (str, int, float)):

@@ -171,7 +171,7 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
 
 
 class _History:
-    """Who held what when."""
+    """Which jobs held which GPUs over time."""
 
     def __init__(self, run: Run) -> None:
         instance = run.require_instance()
@@ -192,7 +192,7 @@ class _History:
         self.suspensions = np.unique(run.events.time[suspended])
 
     def wait(self, job: int) -> Wait:
-        """Sum up why a job waited."""
+        """The wait of a job, its seconds summed up by reason."""
         spells = tuple(self._spells(job))
         reasons = dict.fromkeys(REASONS, 0)
         for name, seconds in self._reasons(job, spells):

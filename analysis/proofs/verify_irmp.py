@@ -139,7 +139,7 @@ class _Case:
             worth = np.ceil(np.array(values) * float(self.scale)).astype(np.int64)
             worth = worth.astype(self.sums.dtype)
         else:
-            worth = np.array([_up(value, self.scale) for value in values], dtype=object)
+            worth = np.array([_rounded_up(value, self.scale) for value in values], dtype=object)
         highest: Ints = np.maximum.accumulate(worth[::-1])[::-1]
         return highest
 
@@ -150,11 +150,11 @@ class _Case:
         if least is not None:
             late = max(self.slots + 1, self.problem.earliest(job) + least)
             if self.problem.horizon is None or late <= self.problem.horizon:
-                may.append(_up(self.problem.value(job, late), self.scale))
+                may.append(_rounded_up(self.problem.value(job, late), self.scale))
         return max(may, default=None)
 
 
-def _up(value: float, scale: Fraction) -> int:
+def _rounded_up(value: float, scale: Fraction) -> int:
     return math.ceil(Fraction(value) * scale)
 
 

@@ -152,7 +152,7 @@ class Description:
             "unfinished": self.unfinished,
             "limits": list(LIMITS.values()),
             "levels": list(LEVELS),
-            "groups": [_plain(asdict(group)) for group in (self.all, *self.groups)],
+            "groups": [_rounded_lists(asdict(group)) for group in (self.all, *self.groups)],
             "sizes": [asdict(size) for size in self.sizes],
             "usage": {
                 "kind": "in use" if self.replay else "demanded",
@@ -350,7 +350,7 @@ def _rounded(values: NDArray[Any]) -> list[float]:
     return [float(value) for value in np.round(values, 6)]
 
 
-def _plain(group: dict[str, Any]) -> dict[str, Any]:
+def _rounded_lists(group: dict[str, Any]) -> dict[str, Any]:
     """Return a group with lists of rounded numbers."""
     return {
         name: _rounded(np.array(value)) if isinstance(value, tuple) else value

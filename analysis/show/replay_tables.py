@@ -45,16 +45,18 @@ def _measured(found: Replay) -> list[ColumnTable]:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
     if found.problem is not None:
-        return [ColumnTable((POLICY, *REVENUE.columns), found.rows, failed, _earning(found))]
+        return [ColumnTable((POLICY, *REVENUE.columns), found.rows, failed, _revenue_limits(found))]
     shown = [
-        ColumnTable((POLICY, *TIME.columns), found.rows, failed, _soonest(found)),
-        ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
+        ColumnTable((POLICY, *TIME.columns), found.rows, failed, _time_limits(found)),
+        ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairness_limits(found)),
     ]
     if found.sharing.problems:
-        shown.append(ColumnTable((POLICY, *_columns(found)), found.rows, (), _alike(found)))
+        shown.append(
+            ColumnTable((POLICY, *_sharing_columns(found)), found.rows, (), _sharing_limits(found))
+        )
     if found.has_deadlines:
         columns = (STARRED, *DEADLINES.columns)
-        shown.insert(0, ColumnTable(columns, found.rows, failed, _richest(found)))
+        shown.insert(0, ColumnTable(columns, found.rows, failed, _reward_limits(found)))
     return shown
 
 
@@ -67,7 +69,7 @@ def whole_table(found: Replay) -> ColumnTable:
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
-def _soonest(found: Replay) -> tuple[Limits, ...]:
+def _time_limits(found: Replay) -> tuple[Limits, ...]:
     """The best schedule known, and how soon anyone could be complete, rounded down."""
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
@@ -87,23 +89,23 @@ def _soonest(found: Replay) -> tuple[Limits, ...]:
     return (known, bound) if best else (bound,)
 
 
-def _fairest(found: Replay) -> tuple[Limits, ...]:
+def _fairness_limits(found: Replay) -> tuple[Limits, ...]:
     limits: Limits = {"name": "any policy"}
     last = found.bounds.get("makespan")
     if last is not None:
         limits["makespan"] = Limit("≥", last.value)
     for _, _, bound in found.fairness[:1]:
-        limits["min_service_rho"] = f"≤ {_up(bound.value)}"
+        limits["min_service_rho"] = f"≤ {_rounded_up(bound.value)}"
     return (limits,) if len(limits) > 1 else ()
 
 
-def _columns(found: Replay) -> tuple[Column, ...]:
+def _sharing_columns(found: Replay) -> tuple[Column, ...]:
     """With equal quotas also those of users with many jobs."""
     quotas = set(found.sharing.problems["wait"].quotas.values())
     return SHARING.every if len(quotas) == 1 else SHARING.columns
 
 
-def _alike(found: Replay) -> tuple[Limits, ...]:
+def _sharing_limits(found: Replay) -> tuple[Limits, ...]:
     """The worst users of the best schedules known, and what nobody's can be below."""
     bounds, known = found.sharing.bounds, found.sharing.known
     least: Limits = {"name": "any policy"}
@@ -113,7 +115,7 @@ def _alike(found: Replay) -> tuple[Limits, ...]:
     return tuple(limits for limits in (best, least) if len(limits) > 1)
 
 
-def _richest(found: Replay) -> tuple[Limits, ...]:
+def _reward_limits(found: Replay) -> tuple[Limits, ...]:
     known: list[Limits] = []
     if "reward" in found.best_known and "reward" in found.bounds:
         best = found.best_known["reward"][0]
@@ -132,7 +134,7 @@ def _richest(found: Replay) -> tuple[Limits, ...]:
     return (*known, *most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
-def _earning(found: Replay) -> tuple[Limits, ...]:
+def _revenue_limits(found: Replay) -> tuple[Limits, ...]:
     """What a schedule earns that knows all jobs, and the most that anyone can."""
     bound, limits = found.bounds.get("revenue"), list[Limits]()
     if known := found.known.get("revenue"):
@@ -144,7 +146,7 @@ def _earning(found: Replay) -> tuple[Limits, ...]:
     return tuple(limits)
 
 
-def _up(value: float) -> str:
+def _rounded_up(value: float) -> str:
     return f"{ceil(1000 * value) / 1000:.3f}"
 
 
@@ -185,7 +187,7 @@ def legend(
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
         if explain or ceil(1000 * bound.value) < 1000:
-            most = f"at most {_up(bound.value)}, {what}"
+            most = f"at most {_rounded_up(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
     return [*said, *loss_notes(found), *found.remarks]
 

@@ -305,12 +305,12 @@ def _uses(column: RunColumn) -> Iterator[tuple[int, tuple[int, int, int]]]:
 def _capacity(groups: Sequence[JobGroup], rows: Any, kind: int) -> Callable[..., Any]:
     def rule(m: Any, g: int, t: int) -> Any:
         held = pyo.quicksum(count * m.x_run[i] for count, i in rows[kind, g, t])
-        return held <= _there(groups[g])[kind]
+        return held <= _group_capacity(groups[g])[kind]
 
     return rule
 
 
-def _there(group: JobGroup) -> tuple[int, int]:
+def _group_capacity(group: JobGroup) -> tuple[int, int]:
     """Workers and PSs of all nodes of a group."""
     return group.gpus * len(group.nodes), group.ps * len(group.nodes)
 
@@ -400,7 +400,7 @@ def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunCo
     m.nu = pyo.Var(list(problem.alone), domain=prices, doc="price of the sharing incentive")
     m.objective = pyo.Objective(
         expr=pyo.quicksum(m.mu[j] for j in m.jobs)
-        + pyo.quicksum(_there(groups[g])[kind] * m.eta[kind, g, t] for kind, g, t in keys)
+        + pyo.quicksum(_group_capacity(groups[g])[kind] * m.eta[kind, g, t] for kind, g, t in keys)
         - pyo.quicksum(problem.alone[u] * m.nu[u] for u in m.nu),
         sense=pyo.minimize,
         doc="(6)",

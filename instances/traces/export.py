@@ -443,7 +443,7 @@ class Numbered(NamedTuple):
 def _offer(
     reading: Reading, place: str, id: str, texts: Mapping[str, str], found: Numbered, i: int
 ) -> None:
-    """Make a row a job, or count why it is none."""
+    """Turn a row into a job, or count the reason why it is not one."""
     count, _, duration, weight, deadline, start, end = (column[i] for column in found)
     reading.limit(place, "GPUs", count, MOST_GPUS)
     reading.limit(place, "seconds to the deadline", deadline, MOST_SECONDS)
@@ -482,7 +482,7 @@ def _product(whole: int, *columns: Numbers) -> Numbers:
 
 
 def _less(later: Numbers, sooner: Numbers) -> Numbers:
-    """Differences."""
+    """Differences of two columns of times."""
     both = zip(later, sooner, strict=True)
     return [None if a is None or b is None else a - b for a, b in both]
 

@@ -298,7 +298,7 @@ class Reading:
         return False
 
     def _second(self, place: str, time: datetime | float) -> int:
-        """Whole seconds from anywhere."""
+        """A time in whole seconds, rounded down."""
         since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
         self.limit(place, "seconds of a time", since, MOST_SECONDS)
         return math.floor(round(since, 6))

@@ -223,7 +223,7 @@ def _iso(text: str) -> datetime:
 
 
 def _example(form: str) -> str:
-    """The last of January by a form of times."""
+    """The last day of January, written in a format of times."""
     return datetime(2024, 1, 31, 13, 45).strftime(form)
 
 

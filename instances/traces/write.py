@@ -219,7 +219,7 @@ def _swf(trace: Trace) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """A text that stays in its line."""
+    """A text without line breaks, for a comment."""
     return visible(text.replace("\n", r"\n"))
 
 
@@ -236,7 +236,7 @@ def _unix_start(trace: Trace) -> int:
 
 
 def _untold(trace: Trace, written: set[str] = WRITTEN) -> Iterator[str]:
-    """What no format keeps."""
+    """What of a trace no format keeps."""
     if trace.origin is not None and _clock(trace) is None:
         yield f"not kept: the beginning, {trace.origin}"
     if any(user.weight != 1 or user.gpus is not None for user in trace.users):

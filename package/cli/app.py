@@ -83,7 +83,7 @@ class _Commands(TyperGroup):
         self.commands: Any = _Loaded.fromkeys(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write what there is, without an import."""
+        """Write the names of the commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 

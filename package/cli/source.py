@@ -147,7 +147,7 @@ def best_known(entry: Any) -> str:
 
 
 def best_of(row: Mapping[str, Any]) -> str:
-    """The same of a row of the index."""
+    """The best known bound of an instance, in words, from its row of the index."""
     from ..instances.library import meets
 
     text = f"bound {shown(row['bound'])}"
@@ -208,7 +208,7 @@ def select_problem(
         settings = PROBLEMS[stem].settings
         key = lookup("setting", settings, setting)
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
-        law = _law(settings[key], f"--setting {key}", options["utility"])
+        law = _utility_option(settings[key], f"--setting {key}", options["utility"])
         made = settings[key](seed=seed, **sizes, **law)
         drawn = f"{seed} of the instance"
         return Source(name=f"{key}, seed {seed}", subject=made, stem=stem, drawn=drawn)
@@ -225,7 +225,7 @@ def select_problem(
         allowed = "reader", "columns", "without", "without-users", "nodes", "first", "utility"
         only(f"traces of {stem}", options, allowed)
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
-        more: dict[str, Any] = _law(convert, f"traces of {stem}", options["utility"])
+        more: dict[str, Any] = _utility_option(convert, f"traces of {stem}", options["utility"])
         return _from_trace(source, stem, **how, **sizes, **more)
     only(f"traces of {stem}", {"utility": options["utility"]}, ())
     room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
@@ -239,7 +239,7 @@ def select_problem(
     return _from_trace(source, stem, **how, cluster=cluster, jobs=count, pick=pick)
 
 
-def _law(function: Any, what: str, utility: str | None) -> dict[str, str]:
+def _utility_option(function: Any, what: str, utility: str | None) -> dict[str, str]:
     """The option of the law of utilities, for what takes one."""
     if "utility" not in signature(function).parameters:
         only(what, {"utility": utility}, ())
@@ -352,7 +352,7 @@ def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, se
 
 
 def _drawn(name: str, made: Any, first: int | None, seed: int) -> Source:
-    """The first jobs of what was drawn."""
+    """The first jobs of a drawn instance."""
     note = f"synthetic jobs, drawn with seed {seed}: {getattr(made, 'instance', made).name}"
     jobs = _first_jobs(f"scenario {name}", made, first)
     return Source(name=name, subject=jobs, notes=(note,), drawn=f"{seed} of the jobs")
@@ -437,7 +437,7 @@ def _sizes(
 
 
 def _time(trace: Any, name: str, text: str | None) -> int | None:
-    """Seconds of the trace."""
+    """A time of the trace, as seconds."""
     from ..instances.convert import between
 
     if text is None:

@@ -138,7 +138,9 @@ class SlotPrices:
 
     def worth(self, problem: RevenueProblem, j: int) -> list[int]:
         """f_j of ends at 0, 1, ..., never less than later."""
-        values = [_up(problem.value(j, max(t, 1)), self.scale) for t in range(self.slots + 1)]
+        values = [
+            _rounded_up(problem.value(j, max(t, 1)), self.scale) for t in range(self.slots + 1)
+        ]
         return [*accumulate(reversed(values), max)][::-1]
 
     def window(self, begin: int, end: int) -> tuple[list[int], list[int]]:
@@ -159,7 +161,7 @@ def _power_of_two(scale: Any) -> Fraction:
     return exact
 
 
-def _up(value: float, scale: Fraction) -> int:
+def _rounded_up(value: float, scale: Fraction) -> int:
     return math.ceil(Fraction(value) * scale)
 
 
@@ -203,7 +205,7 @@ def _least_gain(
     if slots is not None:
         end = max(prices.slots + 1, problem.begin(j) + slots)
         if problem.horizon is None or end <= problem.horizon:
-            gains.append(_up(problem.value(j, end), prices.scale))
+            gains.append(_rounded_up(problem.value(j, end), prices.scale))
     return max(gains, default=None)
 
 

@@ -576,14 +576,14 @@ def _linear_bound(problem: GpuMarket, duals: _Duals) -> tuple[float, _Duals]:
     for row, floor, cap in zip(speeds, nu, mu, strict=True):
         for g, speed in enumerate(row):
             needed[g] = max(needed[g], (extra + floor) * speed - cap)
-    pi = [_up(price) for price in needed]
+    pi = [_float_above(price) for price in needed]
     spent = sum(Fraction(p) * n for p, n in zip(pi, problem.gpus.tolist(), strict=True))
     spent += sum(m * Fraction(c) for m, c in zip(mu, problem.demand.tolist(), strict=True) if m)
     due = sum(floor * f for floor, f in zip(nu, _fair_values(problem, speeds), strict=True))
     if problem.aim == "max-min" and not due:
         raise ValueError("market_bound: all floors are 0, which proves nothing of the least ratio")
     value = spent - due if extra else spent / due
-    return _up(value), duals._replace(prices=np.array(pi))
+    return _float_above(value), duals._replace(prices=np.array(pi))
 
 
 def _fair_values(problem: GpuMarket, speeds: Sequence[Sequence[Fraction]]) -> list[Fraction]:
@@ -617,7 +617,7 @@ def _exact(values: Floats) -> list[Fraction]:
     return [Fraction(value) for value in values.tolist()]
 
 
-def _up(value: Fraction) -> float:
+def _float_above(value: Fraction) -> float:
     """The least float that is not below."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

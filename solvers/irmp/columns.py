@@ -310,8 +310,8 @@ class _Runs:
     ) -> None:
         self.problem, self.classes, self.trials, self.values = problem, classes, trials, values
         self.scale = _scale(_largest(values, floor))  # an integer, where it is not below 1
-        self.worth = _up(values, self.scale)  # in units of 1 / scale
-        least = _up(np.where(np.isfinite(floor), floor, 0.0), self.scale)
+        self.worth = _rounded_up(values, self.scale)  # in units of 1 / scale
+        least = _rounded_up(np.where(np.isfinite(floor), floor, 0.0), self.scale)
         self.floor = np.where(np.isfinite(floor), least, NEVER)
         self.hints = np.full(floor.size, -1, dtype=np.int64)
 
@@ -469,7 +469,7 @@ def floors(problem: Irmp, classes: Classes, trials: Trials, slots: int) -> Float
     return worth
 
 
-def _up(values: Floats, scale: float) -> Ints:
+def _rounded_up(values: Floats, scale: float) -> Ints:
     """Integers in units of 1 / scale, rounded up."""
     up = np.ceil(values * float(scale)).astype(np.int64)
     # what is too small for a float is not 0

@@ -132,7 +132,7 @@ class AlloxOnModels:
         return {"decided": self.decided}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         self.decided = list(data["decided"])
 
     def _held(self, state: State) -> list[tuple[int, int, int]]:

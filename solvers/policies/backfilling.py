@@ -262,7 +262,7 @@ class _Reservations:
         return {"jobs": self.jobs, "table": list(self.table)}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         self.jobs = np.array(data["jobs"])
         starts, ends, ptr, node, part = map(np.array, data["table"])
         self.table = starts, ends, ptr, node, part

@@ -19,7 +19,7 @@ from .yarn_cs import quotas_of
 
 @dataclass(slots=True)
 class Holding:
-    """What a running job holds."""
+    """The cells that a running job holds."""
 
     user: int
     physical: list[Cell]
@@ -204,7 +204,7 @@ class Cells:
         self.bound[user, root] = [place, 0]
 
     def _place(self, user: int, cell: Cell) -> Cell:
-        """Where a cell of a quota is, counted there."""
+        """The position of a cell within its user's quota."""
         binding = self.bound[user, cell.root]
         binding[1] += 1
         return Cell(binding[0].root, binding[0].offset + cell.offset, cell.size)
@@ -420,7 +420,7 @@ class Lending:
         return self.cells.save()
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         self.cells.load(data)
 
 

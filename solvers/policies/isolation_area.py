@@ -93,11 +93,11 @@ class _Isolation:
         self.weights = weigh(flow, self.alone, self.policy.power, self.policy.size)
 
     def save(self) -> dict[str, Any]:
-        """Return all that it remembers."""
+        """Return the state of the session, as plain data."""
         return {name: value for name, value in vars(self).items() if name != "policy"}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         for name, value in data.items():
             kept = value is None or isinstance(value, int)
             setattr(self, name, value if kept else np.array(value))

@@ -87,7 +87,7 @@ class JobFractions:
         return {"lease": self.lease, "received": self.received.save(), **columns}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from saved data."""
         self.lease = data["lease"]
         self.received.load(data["received"])
         for name in self.columns:

@@ -56,7 +56,7 @@ class Received:
         return {name: getattr(self, name) for name in COLUMNS}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from what was counted."""
+        """Continue from saved data."""
         for name in COLUMNS:
             setattr(self, name, np.array(data[name]))
 

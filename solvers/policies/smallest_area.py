@@ -88,7 +88,7 @@ class SmallestArea:
 
     @property
     def one_model(self) -> bool:
-        """Whether it needs GPUs of one model."""
+        """Whether the policy needs a cluster of one GPU model."""
         return self.guard is not None
 
     @property
@@ -123,7 +123,7 @@ class SmallestArea:
         return Decision(order=order, repacking=True)
 
     def _left(self, state: State, jobs: Ints) -> Ints:
-        """Seconds that jobs may still be without GPUs."""
+        """Seconds for which jobs may still wait before they are overdue."""
         held = state.attained(jobs) // state.gpus[jobs]
         left: Ints = (self.guard or 0) - (state.now - state.release[jobs] - held)
         return left

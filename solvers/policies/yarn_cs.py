@@ -75,7 +75,7 @@ class _Queues:
         return {}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from nothing."""
+        """Continue: there is no saved data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

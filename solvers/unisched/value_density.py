@@ -189,7 +189,9 @@ class ValueDensity:
         if self.hope:
             for i in np.flatnonzero(~new & (levels > 0)).tolist():
                 if state.job(int(number[i])).target is not None:
-                    self._hope(state, int(number[i]), int(need[i]), due[i], value[i], tried[i])
+                    self._discount_levels(
+                        state, int(number[i]), int(need[i]), due[i], value[i], tried[i]
+                    )
         return _Jobs(number, gpus, need, area, new, levels, due, value, tried)
 
     def _unprofiled(self, state: State, jobs: Ints) -> Bools:
@@ -198,7 +200,7 @@ class ValueDensity:
         new: Bools = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
         return new
 
-    def _hope(
+    def _discount_levels(
         self, state: State, job: int, need: int, due: Ints, value: Floats, tried: Ints
     ) -> None:
         """Change what levels of a job need and are worth that it meets only if it saves epochs."""

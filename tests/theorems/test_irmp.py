@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.irmp.claims import IRMP
-from gangsched.analysis.papers.irmp.lemmas import Nine, OneRound, Online, paper_example
+from gangsched.analysis.papers.irmp.lemmas import OneRound, Online, SingleJobCase, paper_example
 from gangsched.analysis.papers.irmp.tiny import PerServer, one_job, optimum, tenants
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Linear, Power, Schedule, Segment, Table
@@ -148,7 +148,7 @@ def test_lemma_2_against_all_placements(seed: int) -> None:
     room = rng.integers(0, 4, size=(2, slots)) if rng.integers(2) else None
     window = {"begin": 0, "end": slots, "room": room}
     best, _ = best_single_run(problem, 0, free, prices, values, **window)
-    case = Nine(problem=problem, free=free, prices=prices, values=values, room=room)
+    case = SingleJobCase(problem=problem, free=free, prices=prices, values=values, room=room)
     assert case.best() == max(best, 0)
     assert case.answer(literal=False) == max(best, 0)
 

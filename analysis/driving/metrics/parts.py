@@ -115,14 +115,14 @@ class Line:
         return cls(time, slope, np.concatenate([np.zeros(min(1, time.size)), np.cumsum(steps)]))
 
     def at(self, times: Ints) -> Floats:
-        """Its values."""
+        """Values of the function at some times."""
         if not self.time.size:
             return np.zeros(times.shape)
         k = np.searchsorted(self.time, times, side="right") - 1
         return np.where(k < 0, 0.0, self.value[k] + self.rate[k] * (times - self.time[k]))
 
     def slope(self, times: Ints) -> Floats:
-        """Right of each time, none of which is before the first knot."""
+        """Slopes to the right of each time, none of which is before the first knot."""
         rate: Floats = self.rate[np.searchsorted(self.time, times, side="right") - 1]
         return rate
 

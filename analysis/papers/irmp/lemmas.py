@@ -292,7 +292,7 @@ def decoy() -> Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Nine:
+class SingleJobCase:
     """Problem (9) for the first job, with what is left of its user's quota.
 
     Parameters
@@ -331,7 +331,7 @@ class Nine:
         return 0.0 if run is None else run.utility
 
 
-def draw_nine(rng: Rng) -> Nine:
+def draw_single_job_case(rng: Rng) -> SingleJobCase:
     """Integer prices and utilities, so that both sides are exact."""
     slots, sizes = int(rng.integers(1, 7)), _draw_sizes(rng)
     bandwidths = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
@@ -340,33 +340,33 @@ def draw_nine(rng: Rng) -> Nine:
     values = np.sort(rng.integers(-3, 40, size=slots + 1))[::-1].astype(float)
     room = rng.integers(0, 5, size=(2, slots)) if rng.integers(2) else None
     prices = rng.integers(0, 6, size=(2, slots)).astype(float)
-    return Nine(problem, free, prices, values, room)
+    return SingleJobCase(problem, free, prices, values, room)
 
 
-def lemma_2(case: Nine, *, literal: bool = False) -> Sides:
+def lemma_2(case: SingleJobCase, *, literal: bool = False) -> Sides:
     """What Algorithms 3-5 find, and the optimum of (9)."""
     return Sides(case.answer(literal=literal), case.best(), "==")
 
 
-def too_few_ps() -> Nine:
+def too_few_ps() -> SingleJobCase:
     """A worker and a PS on each of two nodes; a worker outside needs 2 PSs, W8."""
     job = one_job("j", Linear(-1, 8), workers=2, work=1, rates=(1.0, 1.0))
     problem = tenants([(1, 1)] * 2, [job], bandwidths=(2, 1))
-    return Nine(problem, fullest(problem, 2), np.zeros((2, 2)), np.array([8.0, 7.0, 6.0]))
+    return SingleJobCase(problem, fullest(problem, 2), np.zeros((2, 2)), np.array([8.0, 7.0, 6.0]))
 
 
-def no_ps_left() -> Nine:
+def no_ps_left() -> SingleJobCase:
     """The user's quota has a worker left, and no PS, W9."""
     problem = tenants([(1, 1)], [one_job("j", Table([5.0]))])
     room = np.array([[1], [0]])
-    return Nine(problem, fullest(problem, 1), np.zeros((2, 1)), np.array([5.0, 5.0]), room)
+    return SingleJobCase(problem, fullest(problem, 1), np.zeros((2, 1)), np.array([5.0, 5.0]), room)
 
 
-def dearer_later() -> Nine:
+def dearer_later() -> SingleJobCase:
     """Two slots, the first is free of charge, the second costs 9, W10."""
     problem = tenants([(1, 1)], [one_job("j", Table([5.0]), work=2)])
     prices = np.array([[0.0, 9.0], [0.0, 0.0]])
-    return Nine(problem, fullest(problem, 2), prices, np.array([5.0, 5.0, 5.0]))
+    return SingleJobCase(problem, fullest(problem, 2), prices, np.array([5.0, 5.0, 5.0]))
 
 
 # --- Lemma 3 -------------------------------------------------------------------------------------

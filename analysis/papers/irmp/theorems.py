@@ -21,12 +21,12 @@ from .lemmas import (
     EXAMPLE,
     FIRST,
     TWO_ROUNDS,
-    Nine,
     Online,
     Rng,
+    SingleJobCase,
     draw_job,
-    draw_nine,
     draw_online,
+    draw_single_job_case,
     paper_example,
     two_in_a_row,
 )
@@ -185,7 +185,7 @@ def theorem_3(case: Online) -> Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Misreport:
     """A user that tells of other jobs than it has.
 
     Parameters
@@ -214,17 +214,17 @@ class Report:
         return worth - paid + float(books.income[self.truth.users.index(self.user)].sum())
 
 
-def lie(case: Report) -> Sides:
+def lie(case: Misreport) -> Sides:
     """What the user has of the lie, and of the truth."""
     return Sides(case.gain(honest=False) - 1e-9, case.gain(honest=True))
 
 
-def draw_report(rng: Rng) -> Report:
+def draw_misreport(rng: Rng) -> Misreport:
     """One job of u0 is told to be worth otherwise, or to have fewer chunks."""
     case = draw_online(rng)
     jobs = list(case.problem.jobs)
     told = [_told(rng, job) if job.user == "u0" else job for job in jobs]
-    return Report(case.problem, _with_jobs(case.problem, told), "u0", case.params)
+    return Misreport(case.problem, _with_jobs(case.problem, told), "u0", case.params)
 
 
 def _with_jobs(problem: Irmp, jobs: Sequence[ParameterServerJob]) -> Irmp:
@@ -238,30 +238,30 @@ def _told(rng: Rng, job: ParameterServerJob) -> ParameterServerJob:
     return replace(job, gpus=1, minibatches=job.gpus * job.minibatches)
 
 
-def slope_of_the_example() -> Report:
+def slope_of_the_example() -> Misreport:
     """u2 says that each slot costs 4, not 2."""
     truth = paper_example(FIRST)
     jobs = list(truth.jobs)
     jobs[1] = replace(jobs[1], utility=Linear(-4, 100))
-    return Report(truth, _with_jobs(truth, jobs), "u2", BY_NUMBER)
+    return Misreport(truth, _with_jobs(truth, jobs), "u2", BY_NUMBER)
 
 
-def slope_on_one_server() -> Report:
+def slope_on_one_server() -> Misreport:
     """u2 says that each slot costs 8, not 4."""
-    return Report(two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2")
+    return Misreport(two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2")
 
 
-def fewer_chunks() -> Report:
+def fewer_chunks() -> Misreport:
     """u2 says that its 6 mini-batches are one chunk, not two."""
     a = one_job("a", Linear(-4, 40), workers=2, user="u1", release=2, rates=(0.5, 0.25))
     b = one_job("b", Linear(-6, 60), workers=2, work=3, user="u2", release=2, rates=(2.0, 1.0))
     one_chunk = replace(b, gpus=1, minibatches=6)
     quotas = {"u1": (2, 2), "u2": (2, 2)}
     truth, told = (tenants([(4, 4)], [a, job], quotas) for job in (b, one_chunk))
-    return Report(truth, told, "u2")
+    return Misreport(truth, told, "u2")
 
 
-def convex_in_stage_2() -> Report:
+def convex_in_stage_2() -> Misreport:
     """u2 has no quota; what it says that its job is worth is counted from the round's beginning."""
     a = one_job("a", Linear(-1, 50), workers=2, work=2, user="u1", release=3)
     truth, told = (
@@ -272,20 +272,20 @@ def convex_in_stage_2() -> Report:
         )
         for e in (20.0, 12.0)
     )
-    return Report(truth, told, "u2", TWO_ROUNDS)
+    return Misreport(truth, told, "u2", TWO_ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
     """Problem (9) without quota, and for the same job as told."""
 
-    truth: Nine
-    told: Nine
+    truth: SingleJobCase
+    told: SingleJobCase
 
 
 def draw_told(rng: Rng) -> _Told:
     """The job has another utility, or all its mini-batches in one chunk; in truth it gains."""
-    while (truth := replace(draw_nine(rng), room=None)).answer(literal=False) <= 0:
+    while (truth := replace(draw_single_job_case(rng), room=None)).answer(literal=False) <= 0:
         pass
     job = truth.problem.jobs[0]
     values = np.sort(rng.integers(-3, 40, size=truth.values.size))[::-1].astype(float)
@@ -353,7 +353,7 @@ def alone(case: Online) -> Sides | None:
     assert alone is not None
     before, sides = case.problem.earnings(alone), []
     for user in case.problem.users:
-        with_others = Report(case.problem, case.problem, user, case.params).gain(honest=True)
+        with_others = Misreport(case.problem, case.problem, user, case.params).gain(honest=True)
         sides.append(Sides(before[user] - 1e-9, with_others))
     return max(sides, key=lambda side: side.left - side.right)
 
