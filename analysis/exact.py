@@ -136,8 +136,8 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
 }
 
 
-#: what is run for longer, in proposals, where a model has more variables than can be searched
-LONGER: Mapping[str, int] = {"rounds": 160, "steps": 1_600_000}
+#: what is run for longer where a model has more variables than can be searched
+LONGER: Mapping[str, int] = {"fillings": 30_000, "rounds": 160, "steps": 1_600_000}
 
 
 @dataclass(slots=True, eq=False)
@@ -193,7 +193,7 @@ class _Known:
                 raise KeyboardInterrupt
 
     def run_longer(self) -> None:
-        """Anneal laminar schedules for longer, where the problem has no model of its size."""
+        """Search laminar schedules for longer, where the problem has no model of its size."""
         problem = self.problem
         if not isinstance(problem, RarDdls) or self.solution is None or self.bound is None:
             return

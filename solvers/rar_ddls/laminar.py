@@ -14,7 +14,8 @@ assignment problem without time:
 
     min C   s.t.  sum_b x_jb = 1,   sum_{j, b containing g} d_j(n_b) x_jb <= C  for every GPU g.
 
-:func:`laminar` assigns greedily from the largest gangs down and anneals towards a target load.
+:func:`laminar` assigns greedily from the largest gangs down, and comes closer to a target load by
+fillings (:mod:`.laminar_filling_core`), where these are asked for, and by annealing.
 A gang size that is no power of two takes the first G_j GPUs of the next larger block and leaves the
 others idle; with loads counted for whole blocks, all of this still holds. Proofs: "laminar" and
 "laminar-greedy" in docs/theorems.md.
@@ -39,6 +40,13 @@ from .backfilling import backfilling
 from .bounds import area_bound
 from .gang_queue import Plan
 
+#: jobs x GPUs x slots up to which fillings are tried, and of which a look at the clock is worth one
+FILLING, CLOCKED = 10**9, 10**9
+#: fillings towards each target, in the first pass over the targets
+TRIES = 50
+#: a job's price is its length to this power, and this part more for each level
+POWER, LEVEL = 1.1, 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class LaminarParams:
@@ -53,14 +61,18 @@ class LaminarParams:
     enough : int
         Makespan in slots at which the search ends, such as a bound that is better than the area
         bound, at which it ends anyway; at least 0.
+    fillings : int
+        Fillings at most, before the annealing; at least 0. Much better for its time than annealing
+        where many jobs fill the cluster, up to :data:`FILLING` jobs x GPUs x slots.
     """
 
     rounds: int = 16
     steps: int = 400_000
     enough: int = 0
+    fillings: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 0), ("steps", 1), ("enough", 0)):
+        for name, least in (("rounds", 0), ("steps", 1), ("enough", 0), ("fillings", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"LaminarParams: {name}={value!r} is not an integer >= {least}")
@@ -84,6 +96,8 @@ class Forest:
         Its node.
     first : sequence of int arrays
         First places of the blocks of each level, rising.
+    roots : (blocks, 2) int array
+        First place and level of each block that is in no other, the largest first.
 
     Examples
     --------
@@ -114,6 +128,8 @@ class Forest:
         self.gpu = np.array([g for block in blocks for g in block], dtype=np.int64)
         self.server = np.searchsorted(offsets, self.gpu, side="right") - 1
         starts = np.cumsum([0, *map(len, blocks)])[:-1]
+        roots = [(a, len(own).bit_length() - 1) for a, own in zip(starts, blocks, strict=True)]
+        self.roots = np.array(roots, dtype=np.int64).reshape(-1, 2)
         self.first = []
         for size in (1 << level for level in range(levels)):
             inside = [range(0, len(block) - size + 1, size) for block in blocks]
@@ -300,6 +316,25 @@ def laminar(
     )
 
 
+class _Targets:
+    """Loads to aim at: the least first, then halving the distance to the best load, over again."""
+
+    def __init__(self, least: int, longest: int) -> None:
+        self.least = self.low = self.now = least
+        self.longest = longest
+        self.passes = 0
+
+    def note(self, load: int) -> None:
+        """Take the largest load that a search towards the target has come to."""
+        if load > self.now:
+            self.low = self.now + 1
+        self.longest = min(self.longest, load)
+        if self.low >= self.longest:  # no target is left: start over, the draws are new ones
+            self.low = self.least
+            self.passes += 1
+        self.now = (self.low + self.longest - 1) // 2
+
+
 def _search(
     data: _Assignment,
     bound: int,
@@ -308,34 +343,69 @@ def _search(
     deadline: float,
     history: History,
 ) -> tuple[Ints, int]:
-    """Anneal towards falling targets; return the best assignment and the number of runs."""
+    """Fill and anneal towards targets; return the best assignment and the number of runs."""
     best = _greedy(data)
     longest = _largest_load(data, best)
     history.note(objective=longest)
     enough = max(bound, params.enough)
+    rng = np.random.default_rng(seed)
+    if longest > enough and params.fillings:
+        best = _filled(data, best, enough, params.fillings, rng, deadline, history)
+        longest = _largest_load(data, best)
     if longest <= enough or params.rounds == 0:
         return best, 0
     from . import laminar_core as core  # numba takes a second to import
 
-    low, target = bound, bound
-    rng = np.random.default_rng(seed)
-    rounds = 0
+    targets, rounds = _Targets(bound, longest), 0
     while rounds < params.rounds and longest > enough and time.perf_counter() <= deadline:
         rounds += 1
         found = core.anneal(
-            data.level, data.cost, data.first, data.count, data.index, best, target, params.steps,
-            rng,
+            data.level, data.cost, data.first, data.count, data.index, best, targets.now,
+            params.steps, rng,
         )  # fmt: skip
         load = _largest_load(data, found)
         if load < longest:
             best, longest = found, load
             history.note(objective=longest)
-        if load > target:
-            low = target + 1
-        if low >= longest:  # no target is left: start over, the draws are new ones
-            low = bound
-        target = (low + longest - 1) // 2
+        targets.note(load)
     return best, rounds
+
+
+def _filled(
+    data: _Assignment,
+    best: Ints,
+    enough: int,
+    fillings: int,
+    rng: np.random.Generator,
+    deadline: float,
+    history: History,
+) -> Ints:
+    """Fill towards targets, in each pass over them twice as often; return the best assignment."""
+    from . import laminar_filling_core as core
+
+    targets = _Targets(enough, _largest_load(data, best))
+    size = data.order.size * data.forest.gpu.size * targets.longest
+    if size > FILLING:
+        return best
+    shortest = [data.cost[i, : data.count[lv]].min() for i, lv in enumerate(data.level)]
+    base = np.array(shortest, dtype=np.float64) ** POWER * (1 + LEVEL * data.level)
+    price, upto = base.copy(), np.searchsorted(data.level, range(len(data.count)), side="right")
+    tries = 0  # towards this target
+    while fillings > 0 and targets.longest > enough and time.perf_counter() <= deadline:
+        wanted = (TRIES << targets.passes) - tries
+        block, done = core.fillings(
+            data.level, data.cost, data.first, data.index, upto, data.forest.roots, base, price,
+            targets.now, min(max(1, CLOCKED // size), wanted, fillings), rng,
+        )  # fmt: skip
+        fillings, tries = fillings - done, tries + done
+        if block.min() >= 0:
+            best, tries = block, 0
+            targets.note(_largest_load(data, best))
+            history.note(objective=targets.longest)
+        elif done == wanted:
+            tries = 0
+            targets.note(targets.longest)
+    return best
 
 
 def _largest_load(data: _Assignment, block: Ints) -> int:

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, generate
+from gangsched.registry import PROBLEMS
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.rar_ddls import laminar_core as laminar_blocks_core
+from gangsched.solvers.rar_ddls import laminar_filling_core
 from gangsched.solvers.rar_ddls.laminar import (
     Forest,
     LaminarParams,
     _assignment,
     _greedy,
+    _Targets,
     laminar,
 )
 from strategies import rar_problems
@@ -30,6 +33,8 @@ def test_blocks_are_nested_and_cover_every_gpu_once(sizes: list[int], levels: in
     assert forest.first[0].size == sum(sizes)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     assert np.array_equal(forest.server, owner[forest.gpu])
+    ends = [(int(a), int(a) + (1 << level)) for a, level in forest.roots]
+    assert [a for a, _ in ends] + [sum(sizes)] == [0] + [b for _, b in ends]
     for level in range(1, levels):
         halves = set(forest.first[level - 1])
         for a in forest.first[level]:
@@ -92,6 +97,68 @@ def test_compiled_annealing_equals_plain_python(problem: RarDdls, seed: int) -> 
     fast = laminar_blocks_core.anneal(*arrays, target, 100, np.random.default_rng(seed))
     slow = laminar_blocks_core.anneal.py_func(*arrays, target, 100, np.random.default_rng(seed))
     assert np.array_equal(fast, slow)
+
+
+@settings(max_examples=40)
+@given(rar_problems(max_jobs=7), st.integers(0, 3), st.floats(0.3, 1.5))
+def test_a_filling_keeps_to_its_target(problem: RarDdls, seed: int, share: float) -> None:
+    """Jobs that are left over fit on no GPU; the machine code does what plain Python does."""
+    data = _assignment(problem)
+    if data is None:
+        return
+    base = data.cost.max(axis=1).astype(float)
+    upto = np.searchsorted(data.level, range(len(data.count)), side="right")
+    target = max(1, int(share * base.max()))
+    found = []
+    for search in (laminar_filling_core.fillings, laminar_filling_core.fillings.py_func):
+        price, rng = base.copy(), np.random.default_rng(seed)
+        block, tries = search(
+            data.level, data.cost, data.first, data.index, upto, data.forest.roots, base, price,
+            target, 3, rng,
+        )  # fmt: skip
+        found.append((block.tolist(), tries, price.tolist()))
+    assert found[0] == found[1]
+    load = np.zeros(data.forest.gpu.size, dtype=int)
+    for i, k in enumerate(block):
+        if k >= 0:
+            a = data.first[data.level[i], k]
+            load[a : a + (1 << data.level[i])] += data.cost[i, k]
+    assert load.max() <= target
+    assert all(
+        (load[data.first[0]] + data.cost[i, : load.size] > target).all()
+        for i in np.flatnonzero(block < 0)
+        if data.level[i] == 0
+    )
+    assert tries == 3 or block.min() >= 0
+
+
+def test_fillings_prove_what_annealing_does_not() -> None:
+    """Seed 6 of the paper's workload B: no schedule is shorter than 360 slots."""
+    make = PROBLEMS["rar-ddls"].settings["paper-b"]
+    problem = make(jobs=None, nodes=None, seed=6)
+    found = laminar(problem, params=LaminarParams(rounds=0, fillings=400, enough=360))
+    assert not problem.violations(found.solution)
+    assert problem.objective(found.solution) == 360 < laminar(problem).objective
+    again = laminar(problem, params=LaminarParams(rounds=0, fillings=400, enough=360))
+    assert again.solution == found.solution
+
+
+def test_what_is_too_large_to_fill_is_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = constant([1] * 7, [5, 4, 4, 3, 3, 3, 2], [3])
+    filled = LaminarParams(rounds=0, fillings=50)
+    assert laminar(problem, params=LaminarParams(rounds=0)).objective == 9
+    assert laminar(problem, params=filled).objective == 8
+    monkeypatch.setattr("gangsched.solvers.rar_ddls.laminar.FILLING", 7 * 3 * 9 - 1)
+    assert laminar(problem, params=filled).objective == 9
+
+
+def test_targets_halve_the_distance_and_begin_again() -> None:
+    targets, seen = _Targets(10, 20), []
+    for load in (17, 14, 13, 13, 13, 12, 12):
+        seen.append(targets.now)
+        targets.note(load)
+    assert seen == [10, 13, 11, 12, 11, 12, 10]
+    assert (targets.longest, targets.passes) == (12, 3)
 
 
 def test_annealing_takes_the_square_of_any_load() -> None:
