@@ -235,6 +235,7 @@ Json = Annotated[Path | None, typer.Option(help="Write the results as JSON; - fo
 Explain = Annotated[
     bool, typer.Option("--explain", help="Say below the tables what all columns and words mean.")
 ]
+Report = Annotated[Path | None, typer.Option(help="HTML report to write.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..show.study_report import write_study_report
 from .experiment import Experiment, FigureCell
 from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
@@ -88,6 +89,7 @@ def reproduce(
     *,
     trace: Trace | None = None,
     processes: int | None = 1,
+    report: str | Path | None = None,
 ) -> tuple[Path, ...]:
     """Recompute a figure and write its data and picture.
 
@@ -109,11 +111,13 @@ def reproduce(
     processes : int or None
         How many runs at once; None for as many as there are cores. The result is the same. With
         more than one a script needs the usual ``if __name__ == "__main__":``.
+    report : path, optional
+        HTML report to write too.
 
     Returns
     -------
     tuple of Path
-        The three files.
+        The three files, and the report.
 
     Raises
     ------
@@ -139,5 +143,8 @@ def reproduce(
     parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"
     study = TARGETS[name](processes=processes, parts=parts, progress=progress, **options)
     paths = study.write(out_dir)
+    if report is not None:
+        write_study_report(report, study)
+        paths = (*paths, Path(report))
     shutil.rmtree(parts, ignore_errors=True)
     return paths

@@ -271,7 +271,7 @@ class Study:
 
     def to_markdown(self) -> str:
         """Return the measures and the statements as tables for the documentation."""
-        tables = [self._refereed(rows, instances) for instances, rows in self._tables()]
+        tables = [self._refereed(rows, instances) for instances, rows in self.tables()]
         return "\n\n".join([*tables, markdown_table(list(statement_rows(self.statements)))]) + "\n"
 
     def _refereed(self, rows: Sequence[Sequence[str]], instances: Sequence[str]) -> str:
@@ -279,8 +279,8 @@ class Study:
         table = markdown_table(rows)
         return table if self.referee is None else f"{table}\n\n{self.referee(self, instances)}"
 
-    def _tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
-        """One table an instance; one for all where there is but one number for each policy."""
+    def tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+        """Yield the instances and the rows of each table: one an instance, or one for all."""
         first, *more = self.measures
         if more in ([], [RATIO]) and not self.axis:
             ratio = f" ({self.measures[RATIO]})" if more else ""

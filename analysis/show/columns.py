@@ -187,7 +187,7 @@ at_least = partial(fixed, way=-1, places=2, size=0.01, unit="%")  #: a share, ro
 milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies
 
 #: whose texts have the unit in them
-WITH_UNIT = (lasting, milliseconds, centiseconds, percent)
+WITH_UNIT = (lasting, duration, milliseconds, centiseconds, percent)
 
 
 # --- columns and tables --------------------------------------------------------------------------

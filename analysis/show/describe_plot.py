@@ -71,7 +71,7 @@ def _title(axes: Axes, text: str) -> None:
 
 def _paint_sizes(axes: Axes, description: Description) -> None:
     """Figs. 1 and 2 beside each other: bars of jobs and of GPU service time by gang size."""
-    bars = _bars(description)
+    bars = size_bars(description)
     places = np.arange(len(bars))
     for shift, column, colour, label in ((-0.2, 1, ACCENT, "jobs"), (0.2, 2, BOUND, "GPU time")):
         shares = [bar[column] for bar in bars]
@@ -91,7 +91,7 @@ def _paint_sizes(axes: Axes, description: Description) -> None:
     _title(axes, "Share of jobs and of GPU time")
 
 
-def _bars(description: Description) -> list[tuple[str, float, float]]:
+def size_bars(description: Description) -> list[tuple[str, float, float]]:
     """Return label and shares; sizes between the same powers of two together where many occur."""
     merged: dict[int, list[Any]] = {}
     many = len(description.sizes) > MOST_SIZES

@@ -1,51 +1,40 @@
-"""One self-contained HTML page: style, tables and pictures inside, nothing to fetch, no script.
+"""One self-contained HTML page: style, tables, pictures and charts inside, nothing to fetch.
 
 What the reports share. A page follows the reader's light or dark setting; every text that gets in
-is escaped. Apart from elements of class ``timing``, the same input gives the same bytes.
+is escaped. Where script runs, pictures that have a chart give way to it, and tables can be sorted,
+filtered and saved; without, everything stands there as it is. Apart from elements of class
+``timing``, the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
-import html
+import base64
+import json
 import re
+import zlib
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from markupsafe import escape as _escaped
 from matplotlib.figure import Figure
 
 from ...instances.io import write_file
 from . import plots
-from .columns import Column, ColumnTable, Section
+from .columns import WITH_UNIT, Column, ColumnTable, Section
 
 #: longer lists end with "and so many more", so that a file stays small
 MOST_LISTED = 200
-
-STYLE = """
-:root { --ink: #1b1f24; --muted: #5b6570; --paper: #fefefe; --track: #eceff2; --line: #d5dae0;
-  --accent: #1f6f94; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --muted: #a3adb8; --paper: #16191d;
-  --track: #2a3037; --line: #39414a; --accent: #6fb9dc; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem; }
-.summary { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; }
-th { color: var(--muted); font-weight: 600; }
-td.number, th.number { text-align: right; }
-tr.best td { font-weight: 700; }
-figure { margin: 1rem 0; }
-figure svg { max-width: 100%; height: auto; }
-.muted { color: var(--muted); }
-code, pre { font: .85rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; background: var(--track); padding: .75rem; border-radius: 6px; }
-summary { cursor: pointer; }
-"""
+#: characters of a chart's data that stand in the page as they are; more is packed
+MOST_PLAIN = 20_000
+HERE = Path(__file__).parent
+CHART = Markup('<div class="chart"')
 
 #: colours of the pictures that are too dark, or too light, on a dark page, and what they become
 DARK = {
@@ -62,83 +51,195 @@ DARK_PICTURES = "".join(
 )
 
 
-def write_page(path: str | Path, title: str, body: str) -> None:
+class Cell(NamedTuple):
+    """One cell of a table: text, classes, the number behind it and its unit, in CSV."""
+
+    text: object
+    kind: str = ""
+    value: str | None = None
+    unit: str = ""
+    best: bool = False
+    span: int = 1
+
+
+class Line(NamedTuple):
+    """A row of cells, and its class."""
+
+    cells: Sequence[Cell]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A heading of a page, and what stands below it.
+
+    Parameters
+    ----------
+    title : str
+    parts : sequence of Markup
+    """
+
+    title: str
+    parts: Sequence[Markup]
+
+
+def write_page(path: str | Path, title: str, summary: str, topics: Sequence[Topic]) -> None:
     """Write a page, as a whole: nobody sees half of it."""
-    text = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}"
-        f"@media (prefers-color-scheme: dark) {{\n{DARK_PICTURES}}}\n</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
+    sections = [
+        {"id": name, "title": topic.title, "parts": topic.parts}
+        for name, topic in zip(_ids([topic.title for topic in topics]), topics, strict=True)
+    ]
+    drawn = any(CHART in part for topic in topics for part in topic.parts)
+    text = _templates().get_template("page.html").render(
+        title=title,
+        summary=summary,
+        sections=sections,
+        drawn=drawn,
+        style=Markup(_file("templates/report.css")),
+        dark=Markup(DARK_PICTURES),
+        library=Markup(_file("vendor/echarts.min.js")),
+        script=Markup(_file("templates/report.js")),
+    )  # fmt: skip
+    write_file(path, text + "\n")
+
+
+@cache
+def _templates() -> Environment:
+    """The templates; every text in them is escaped."""
+    return Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined
     )
-    write_file(path, text)
 
 
-def escape(value: object) -> str:
+@cache
+def _file(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
+
+
+def _part(macro: str, *values: Any) -> Markup:
+    """What a macro of the templates makes of these values."""
+    made: Markup = getattr(_templates().get_template("parts.html").module, macro)(*values)
+    return made
+
+
+def _ids(titles: Iterable[str]) -> list[str]:
+    """Names for links to headings, each another."""
+    found: list[str] = []
+    for title in titles:
+        name = "-".join(re.findall(r"[a-z0-9]+", title.lower())) or "part"
+        found.append(name if name not in found else f"{name}-{len(found)}")
+    return found
+
+
+def escape(value: object) -> Markup:
     """Return `value` as text that HTML takes for nothing else.
 
-    >>> escape("<b>")
+    >>> str(escape("<b>"))
     '&lt;b&gt;'
     """
-    return html.escape(str(value), quote=True)
+    return _escaped(value)
 
 
-def facts(facts: Mapping[str, object]) -> str:
-    """Return a table of two columns; None is a dash."""
-    rows = (
-        f"<tr><th>{escape(key)}</th><td>{escape('–' if value is None else value)}</td></tr>"
-        for key, value in facts.items()
-    )
-    return framed(rows)
+# --- words ---------------------------------------------------------------------------------------
 
 
-def framed(rows: Iterable[str]) -> str:
-    """Return a table of these rows, in a box that scrolls where it is too wide."""
-    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
+def paragraph(text: object) -> Markup:
+    """Return a paragraph."""
+    return Markup("<p>{}</p>").format(text)
 
 
-def line(tag: str, *texts: object, numbers: Container[int] = ()) -> str:
-    """Return a row of cells, "th" or "td"; what stands at the places of `numbers` is one."""
-    opened = f"<{tag}>", f'<{tag} class="number">'
-    cells = (f"{opened[k in numbers]}{escape(text)}</{tag}>" for k, text in enumerate(texts))
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def muted(text: str) -> str:
+def muted(text: object) -> Markup:
     """Return a paragraph that explains."""
-    return f'<p class="muted">{escape(text)}</p>'
+    return Markup('<p class="muted">{}</p>').format(text)
 
 
-def table(table: ColumnTable, *, best: object = None) -> str:
+def code(text: str) -> Markup:
+    """Return text that machines read."""
+    return Markup("<pre>{}</pre>").format(text)
+
+
+def folded(head: str, lines: Sequence[str]) -> Markup:
+    """Return a list that opens with a click on its head."""
+    shown = list(islice(lines, MOST_LISTED))
+    return details(head, _part("listed", shown, len(lines) - len(shown)))
+
+
+def details(head: str, *parts: Markup) -> Markup:
+    """Return parts that open with a click on their head."""
+    return _part("folded", head, parts)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def facts(facts: Mapping[str, object]) -> Markup:
+    """Return a table of two columns; None is a dash."""
+    return _part("facts", [(key, "–" if v is None else v) for key, v in facts.items()])
+
+
+def rows(
+    heads: Sequence[str | Cell],
+    lines: Iterable[Sequence[object]],
+    *,
+    numbers: Container[int] = (),
+    name: str = "",
+    above: Sequence[Cell] = (),
+) -> Markup:
+    """Return rows of texts or cells below headings; what stands at `numbers` is one."""
+
+    def cells(texts: Sequence[object]) -> list[Cell]:
+        kinds = ["number" if k in numbers else "" for k in range(len(texts))]
+        pairs = zip(texts, kinds, strict=True)
+        return [t if isinstance(t, Cell) else Cell(t, kind) for t, kind in pairs]
+
+    top = [*([list(above)] if above else []), cells(heads)]
+    return _part("table", name, top, [Line(cells(line)) for line in lines], [], "data")
+
+
+def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
     """Return rows below headings; numbers stand on the right, the best row is bold."""
-    lines = [_cells("th", table.columns, [column.title for column in table.columns])]
-    marks = [""] + [' class="best"' if row is best else "" for row in table.rows]
-    lines += [_cells("td", table.columns, texts) for texts in table.texts("–")]
-    return framed(f"<tr{mark}>{cells}</tr>" for mark, cells in zip(marks, lines, strict=True))
-
-
-def _cells(tag: str, columns: Sequence[Column], texts: Sequence[str]) -> str:
-    kinds = (
-        "number timing" if tag == "td" and c.key == "runtime" else "number" if c.number else ""
+    columns = table.columns
+    heads = [
+        Cell(c.title, "number" * c.number, unit=c.unit if c.write in WITH_UNIT else "")
         for c in columns
-    )
-    return "".join(
-        f"<{tag}{f' class={chr(34)}{kind}{chr(34)}' * bool(kind)}>{escape(text)}</{tag}>"
-        for kind, text in zip(kinds, texts, strict=True)
-    )
+    ]
+    lines = [
+        Line(
+            [Cell(text, _kind(c), _number(c, row)) for c, text in zip(columns, texts, strict=True)],
+            "best" * (row is best),
+        )
+        for row, texts in zip(table.rows, table.texts("–"), strict=True)
+    ]
+    below = [
+        [Cell(text, "number" * c.number) for c, text in zip(columns, texts, strict=True)]
+        for part in table.below()
+        for texts in part
+    ]
+    return _part("table", name, [heads], lines, below, "data")
 
 
-def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> str:
+def _kind(column: Column) -> str:
+    """Class of a column's cells: run times are no part of what is the same each time."""
+    return "number timing" if column.key == "runtime" else "number" * column.number
+
+
+def _number(column: Column, row: Any) -> str | None:
+    """The number of a cell, for sorting and CSV."""
+    value = column.value(row) if column.number and column.key != "runtime" else None
+    return None if value is None or isinstance(value, str) else f"{value:.10g}"
+
+
+def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> Markup:
     """Return a line for each column of the sections, and a cell for each row; the best is bold.
 
     Rows that are not complete take no part in that; a column without any value is left out.
     """
-    heads = "".join(f'<th class="number">{escape(row.values[name])}</th>' for row in rows)
-    lines = []
+    names = [Cell(row.values[name], "number") for row in rows]
+    groups = []
     for section in sections:
-        lines.append(f"<tr><th>{escape(section.title)}</th>{heads}</tr>")
-        lines += [_across(column, rows) for column in section.every if wanted(column, rows)]
-    return framed(lines)
+        lines = [_across(column, rows) for column in section.every if wanted(column, rows)]
+        groups.append(([Cell(section.title), *names], lines))
+    return _part("across", " ".join(section.title for section in sections), groups)
 
 
 def wanted(column: Column, rows: Sequence[Any]) -> bool:
@@ -148,7 +249,7 @@ def wanted(column: Column, rows: Sequence[Any]) -> bool:
     return any(values) if optional else any(value is not None for value in values)
 
 
-def _across(column: Column, rows: Sequence[Any]) -> str:
+def _across(column: Column, rows: Sequence[Any]) -> list[Cell]:
     texts, _ = column.texts(rows, "–")
     rated = {
         k: column.better * value
@@ -157,28 +258,48 @@ def _across(column: Column, rows: Sequence[Any]) -> str:
     }
     best = {texts[k] for k, value in rated.items() if value == max(rated.values())}
     kind = "number timing" if column.key == "runtime" else "number"
-    cells = (
-        f"<strong>{escape(text)}</strong>" if k in rated and text in best else escape(text)
+    cells = [
+        Cell(text, kind, _number(column, rows[k]), best=k in rated and text in best)
         for k, text in enumerate(texts)
-    )
-    line = "".join(f'<td class="{kind}">{cell}</td>' for cell in cells)
-    return f"<tr><td>{escape(column.title)}</td>{line}</tr>"
+    ]
+    return [Cell(column.title), *cells]
 
 
-def folded(head: str, lines: Sequence[str]) -> str:
-    """Return a list that opens with a click on its head."""
-    shown: Iterable[str] = islice(lines, MOST_LISTED)
-    items = [f"<li>{escape(line)}</li>" for line in shown]
-    if len(lines) > MOST_LISTED:
-        items.append(f"<li>and {len(lines) - MOST_LISTED} more</li>")
-    return f"<details><summary>{escape(head)}</summary><ul>{''.join(items)}</ul></details>"
+# --- pictures and charts -------------------------------------------------------------------------
 
 
-def picture(figure: Figure, name: str, alt: str) -> str:
+def picture(figure: Figure, name: str, alt: str) -> Markup:
     """Return the figure as inline SVG whose ids begin with `name`, so that they are unique."""
     svg = plots.to_svg(figure)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1)
-    return f"<figure>{svg.strip()}</figure>"
+    return Markup(f"<figure>{svg.strip()}</figure>")
+
+
+def chart(name: str, title: str, data: Mapping[str, Any], *still: Markup) -> Markup:
+    """Return a chart of the script, and the pictures that stand in its place without one."""
+    return _part("chart", name, title, embedded(data), still)
+
+
+def embedded(data: Any) -> Markup:
+    r"""Return data as JSON within a page; names are only names, whatever signs they have.
+
+    >>> str(embedded({"<job> & co": 1}))
+    '{"\\u003cjob\\u003e \\u0026 co":1}'
+    """
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=_plain)
+    if len(text) > MOST_PLAIN:
+        packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+        text = json.dumps({"packed": packed})
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as JSON has them."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"page: a value of type {type(value).__name__} is no data of a chart")

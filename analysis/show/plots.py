@@ -160,6 +160,11 @@ def overview(comparison: Comparison, problem: Any = None) -> Figure:
     return figure
 
 
+def worth(schedule: Schedule, place: Any, bound: Bound | None) -> str:
+    """Return the headline of a schedule: what it is worth, and what is proven of it."""
+    return _Chart.of(schedule, place, bound).title()
+
+
 def best_row(comparison: Comparison) -> Row | None:
     """Return the row with the best objective that has a schedule."""
     return comparison.best(scheduled)
@@ -474,7 +479,7 @@ def _bars(schedule: Schedule, cluster: Cluster, tops: Sequence[float]) -> Iterat
     for i, (row, devices) in enumerate(_with_devices(schedule, cluster)):
         gang = sum(row.gpus.values())
         for node, held in devices.items():
-            for first, last in _runs(held):
+            for first, last in stretches(held):
                 box = (row.start, row.end, tops[node] + first, tops[node] + last + 1)
                 yield _Bar(i, row.job, box, gang, len(row.gpus) > 1)
 
@@ -509,7 +514,7 @@ def _check_devices(row: Segment, cluster: Cluster) -> None:
             raise ValueError(f"schedule: node {node.id!r} has no GPU {max(devices)}")
 
 
-def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+def stretches(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
     """First and last of each run of consecutive numbers."""
     ordered = sorted(numbers)
     cuts = [0, *(k for k, (a, b) in enumerate(pairwise(ordered), 1) if b > a + 1), len(ordered)]

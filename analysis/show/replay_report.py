@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from ...instances.display import counted
 from ...solvers.result import Bound
 from ..comparing.bounded import REWARDS
@@ -19,7 +21,8 @@ from ..comparing.replay import MODELS, Replay, trades_line
 from ..comparing.replayed import Replayed
 from ..driving.drive import models_of
 from ..driving.run import Run
-from . import page, run_plots
+from ..driving.waits import REASONS
+from . import chart_data, gantt_data, page, run_plots
 from .columns import (
     DEADLINES,
     FAIRNESS,
@@ -35,7 +38,11 @@ from .columns import (
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import earning_words, failures, informed, referee
+from .page import Topic
+from .replay_tables import earning_words, failures, informed, legend, measured, referee
+from .wait_tables import wait_table
+
+MOST_CERTIFICATE = 5_000  # characters
 
 
 def write_replay_report(
@@ -79,46 +86,90 @@ def write_replay_report(
     True
     """
     settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected) + left_out)))
-    parts = (_timed if found.problem is None else _earning)(found, settings)
-    body = "\n".join(
-        [
-            f"<h1>{page.escape(title)}</h1>",
-            *parts,
-            *_jobs(found, (*notes, *failures(found)), rejected),
-            *_records(found),
-        ]
-    )
-    page.write_page(path, title, body)
+    earns = found.problem is not None
+    topics = [
+        *(_earning if earns else _timed)(found, settings),
+        _jobs(found, (*notes, *failures(found)), rejected),
+        *_records(found),
+    ]
+    page.write_page(path, title, _revenue_words(found) if earns else _words(found), topics)
 
 
-def _timed(found: Replay, settings: str) -> list[str]:
+def _timed(found: Replay, settings: Markup) -> list[Topic]:
     """Show completion times, fairness, and rewards where there are deadlines."""
-    measures = {row.name: row.measures for row in found.rows}
-    overview = run_plots.overview(found.runs, measures=measures)
-    use = run_plots.cluster_use(found.runs)
     return [
-        f'<p class="summary">{page.escape(_words(found))}</p>',
-        page.picture(overview, "overview", "Measures of each policy"),
+        _results(found, settings),
+        _distributions(found),
         *_deadlines(found),
-        *_measures(found),
-        settings,
         *_certified(found),
         *_losses(found),
+        _schedules(found),
+        *_waits(found),
+        _use(found),
         *_how_fair(found),
         *_users(found),
         *_models(found),
-        "<h2>Use of the cluster</h2>",
-        page.picture(use, "use", "GPUs held and demanded over time"),
+        _measures(found),
     ]
 
 
-def _users(found: Replay) -> list[str]:
+def _results(found: Replay, settings: Markup) -> Topic:
+    """The tables of the screen: a line for each policy, and below what nobody can beat."""
+    tables = measured(found)
+    names = [f"results {k}" for k in range(1, 1 + len(tables))]
+    shown = [page.table(table, name=name) for table, name in zip(tables, names, strict=True)]
+    columns = [column for table in tables for column in table.columns]
+    meant = page.folded("What the columns mean", explained(columns))
+    return Topic("Results", [*shown, *map(page.muted, _limits(found)), settings, meant])
+
+
+def _limits(found: Replay) -> list[str]:
+    """What the lines below the policies are."""
+    every = legend(found)
+    return [line for line in every if line.startswith(("any policy", "best known"))]
+
+
+def _distributions(found: Replay) -> Topic:
+    runs = found.runs
+    overview = run_plots.overview(runs, measures={row.name: row.measures for row in found.rows})
+    still = page.picture(overview, "overview", "Measures of each policy")
+    data = chart_data.distributions(runs)
+    title = "Share of the jobs up to a completion time, wait or slowdown"
+    part = page.chart("distributions", title, data, still) if data["views"] else still
+    return Topic("Completion times, waits and slowdowns", [part])
+
+
+def _schedules(found: Replay) -> Topic:
+    data = gantt_data.of_runs(found.runs)
+    figure = page.picture(run_plots.cluster_use(found.runs), "nodes", "GPUs held over time")
+    title = "Who ran where and when"
+    return Topic("Nodes over time", [page.chart("nodes", title, data, figure)])
+
+
+def _use(found: Replay) -> Topic:
+    figure = run_plots.cluster_use(found.runs)
+    still = page.picture(figure, "use", "GPUs held and demanded over time")
+    data = chart_data.shares(found.runs)
+    title = "Share of the GPUs that users held"
+    return Topic("Use of the cluster", [page.chart("use", title, data, still)])
+
+
+def _waits(found: Replay) -> list[Topic]:
+    """Why the jobs waited that did so longest."""
+    table = wait_table(found.runs)
+    if not table.rows:
+        return []
+    meant = page.folded("What the reasons mean", [f"{k}: {text}" for k, text in REASONS.items()])
+    return [Topic("Longest waits", [page.table(table, name="longest waits"), meant])]
+
+
+def _users(found: Replay) -> list[Topic]:
     """Show who got a fair share when; a single user shares with nobody."""
     if found.rows[0].run.user_weight.size < 2:
         return []
     figure = run_plots.user_fairness(found.runs)
     picture = page.picture(figure, "users", "Fairness of each user over time")
-    return ["<h2>Fairness to users over time</h2>", picture]
+    return [Topic("Fairness to users over time", [picture])]
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -188,41 +239,49 @@ MEANING = (
 )
 
 
-def _said(found: Replay, *sections: Section) -> str:
+def _said(found: Replay, *sections: Section) -> Markup:
     """What the columns that are shown mean, to unfold."""
     every = (column for section in sections for column in section.every)
     shown = [column for column in every if page.wanted(column, found.rows)]
     return page.folded("What the measures mean", explained(shown))
 
 
-def _measures(found: Replay) -> list[str]:
+def _measures(found: Replay) -> Topic:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
-    return ["<h2>Measures</h2>", table, _said(found, JOBS, TIME, FAIRNESS), page.muted(MEANING)]
+    said = _said(found, JOBS, TIME, FAIRNESS)
+    return Topic("Measures", [table, said, page.muted(MEANING)])
 
 
 # --- revenue -------------------------------------------------------------------------------------
 
 
-def _earning(found: Replay, settings: str) -> list[str]:
-    """Show what the policies earned, and what anyone can earn."""
-    text, bound, known = _ran(found), found.bounds.get("revenue"), found.known.get("revenue")
+def _revenue_words(found: Replay) -> str:
+    """Say who earned most, and what anyone can earn."""
+    text, bound = _ran(found), found.bounds.get("revenue")
     best = max(found.rows, key=lambda row: (row.revenue or {})["revenue"] or 0)
     won = (best.revenue or {})["revenue"] or 0
     text += f" Most revenue: {best.name}, {won:,.6g}"
-    text += "." if bound is None else f" of at most {Decimals(6, ',', 1)(bound.value)}."
+    return text + ("." if bound is None else f" of at most {Decimals(6, ',', 1)(bound.value)}.")
+
+
+def _earning(found: Replay, settings: Markup) -> list[Topic]:
+    """Show what the policies earned, and what anyone can earn."""
+    bound, known = found.bounds.get("revenue"), found.known.get("revenue")
     lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
     lines |= {} if known is None else {"clairvoyant": known.objective}
-    figure = run_plots.earnings(lines, bound=None if bound is None else bound.value)
-    return [
-        f'<p class="summary">{page.escape(text)}</p>',
-        "<h2>Revenue</h2>",
-        page.picture(figure, "revenue", "What each policy earned"),
+    most = None if bound is None else bound.value
+    figure = page.picture(run_plots.earnings(lines, bound=most), "revenue", "What policies earned")
+    title = "Revenue of the same jobs under each policy"
+    parts = [
+        page.chart("revenue", title, chart_data.amounts(lines, "revenue", most), figure),
+        *(page.table(table, name="revenue") for table in measured(found)),
         page.across((REVENUE,), found.rows, "name"),
         _said(found, REVENUE),
         settings,
         *map(page.muted, earning_words(found)),
     ]
+    return [Topic("Revenue", parts), _schedules(found), *_waits(found)]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -239,7 +298,7 @@ ELASTIC = (
 )
 
 
-def _deadlines(found: Replay) -> list[str]:
+def _deadlines(found: Replay) -> list[Topic]:
     if not found.has_deadlines:
         return []
     elastic = sorted(row.name for row in found.rows if row.elastic)
@@ -252,13 +311,17 @@ def _deadlines(found: Replay) -> list[str]:
         said.append(ELASTIC.format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value
     figure = run_plots.deadlines(found.runs, bound=line)
-    return [
-        "<h2>Deadlines</h2>",
-        page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
+    still = page.picture(figure, "deadlines", "Reward for met deadlines of each policy")
+    won = {row.name: (row.deadlines or {})["reward"] or 0 for row in found.rows}
+    top = (found.rows[0].deadlines or {})["top_reward"] or 0
+    data = chart_data.amounts(won, "reward", line, top)
+    parts = [
+        page.chart("deadlines", "Reward for met deadlines", data, still),
         page.across((DEADLINES,), found.rows, "name"),
         _said(found, DEADLINES),
         page.muted(" ".join(said)),
     ]
+    return [Topic("Deadlines", parts)]
 
 
 def _most(bound: Bound | None) -> str:
@@ -276,21 +339,21 @@ MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def _certified(found: Replay) -> list[str]:
-    title = "<h2>How far from the best possible</h2>"
+def _certified(found: Replay) -> list[Topic]:
+    title = "How far from the best possible"
     bounds = {name: bound for name, bound in found.bounds.items() if name in MEASURES}
     if not bounds:
-        return [title, "<p>No bound was computed.</p>"]
+        return [Topic(title, [page.paragraph("No bound was computed.")])]
     jobs = max(len(found.instance.jobs) - len(found.rejected), 1)
     numbers = range(1, 2 + len(found.runs))
     heads = "measure", "at least", *found.runs, "method of the bound"
-    lines = [page.line("th", *heads, numbers=numbers)]
+    lines = []
     for measure, bound in bounds.items():
         name, write = MEASURES[measure]
         least = write(bound.value / (1 if measure == "makespan" else jobs))
         ratios = (row.ratios.get(measure) for row in found.rows)
         times = ("–" if r is None else shown_ratio(r) for r in ratios)
-        lines.append(page.line("td", name, least, *times, bound.method, numbers=numbers))
+        lines.append((name, least, *times, bound.method))
     text = (
         "Bounds are rounded down. Ratio of what each policy reached to the lower bound, rounded "
         "up: no policy whatever, not "
@@ -300,33 +363,45 @@ def _certified(found: Replay) -> list[str]:
         "its ratios are close to 1. Without a ratio: runs that were "
         "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
-    return [title, page.framed(lines), f'<p class="muted">{text}</p>']
+    table = page.rows(heads, lines, numbers=numbers, name="certified ratios")
+    proofs = [_proof(name, bound) for name, bound in found.bounds.items()]
+    return [Topic(title, [table, page.muted(text), *proofs])]
 
 
-def _losses(found: Replay) -> list[str]:
+def _proof(measure: str, bound: Bound) -> Markup:
+    """What a bound was verified from, to unfold."""
+    text = json.dumps(dict(bound.certificate or {}), default=str)
+    if len(text) > MOST_CERTIFICATE:
+        text = f"{text[:MOST_CERTIFICATE]} … and {len(text) - MOST_CERTIFICATE:,} more characters"
+    return page.details(f"Proof of the bound of {measure} ({bound.method})", page.code(text))
+
+
+def _losses(found: Replay) -> list[Topic]:
     """Of what losses over the bound consist."""
+    if not found.ledgers:
+        return []
     tables = loss_tables(found)
-    parts = ["<h2>Of what the losses consist</h2>"] if found.ledgers else []
-    for table in tables:
-        numbers = range(1, len(table.columns))
-        heads = page.line("th", *(column.heading for column in table.columns), numbers=numbers)
-        lines = [page.line("td", *cells, numbers=numbers) for cells in table.texts("–")]
-        parts.append(page.framed([heads, *lines]))
-    return [*parts, *map(page.muted, loss_notes(found))]
+    shown = [page.table(table, name=f"losses {k}") for k, table in enumerate(tables, 1)]
+    known = [one for one in found.ledgers.values() if not isinstance(one, str)]
+    parts = list(shown)
+    if known:
+        title = "From the bound to each policy's mean completion"
+        parts.insert(0, page.chart("losses", title, chart_data.losses(known)))
+    notes = map(page.muted, loss_notes(found))
+    return [Topic("Of what the losses consist", [*parts, *notes])]
 
 
-def _how_fair(found: Replay) -> list[str]:
+def _how_fair(found: Replay) -> list[Topic]:
     if not found.fairness:
         return []
-    lines = [page.line("th", "what is bounded", "at most", "method", numbers=[1])]
-    for what, _, bound in found.fairness:
-        value = shown_ratio(bound.value)
-        lines.append(page.line("td", what, value, bound.method, numbers=[1]))
+    lines = [(what, shown_ratio(bound.value), bound.method) for what, _, bound in found.fairness]
     text = (
         "Upper bounds, rounded up, and verified by gangsched.verify_bound. They say what any "
         "policy could give to everybody at once: rho of 1 for all is not always possible."
     )
-    return ["<h2>How fair anyone could be</h2>", page.framed(lines), page.muted(text)]
+    heads = "what is bounded", "at most", "method"
+    table = page.rows(heads, lines, numbers=[1], name="fairness bounds")
+    return [Topic("How fair anyone could be", [table, page.muted(text)])]
 
 
 # --- GPU models ----------------------------------------------------------------------------------
@@ -344,50 +419,49 @@ MOST_TRADES = 5_000  # for the size of the file; a run has all
 TRADE_HEADS = ("time", "", "buyer", "seller", "fast", "slow", "amount", "rate")
 
 
-def _models(found: Replay) -> list[str]:
+def _models(found: Replay) -> list[Topic]:
     """Show who held and did what on which GPU model; nothing where there is one."""
     if len(models_of(found.instance)) < 2:
         return []
     figure = run_plots.model_shares(found.runs)
-    parts = ["<h2>GPU models</h2>", page.picture(figure, "models", "GPUs of each model by user")]
+    parts = [page.picture(figure, "models", "GPUs of each model by user")]
     parts += [page.muted(MODELS), *_work(found)]
-    return parts + [part for row in found.rows for part in _trades(row.name, row.run)]
+    return [
+        Topic("GPU models", parts + [p for row in found.rows for p in _trades(row.name, row.run)])
+    ]
 
 
-def _work(found: Replay) -> list[str]:
+def _work(found: Replay) -> list[Markup]:
     """What each user held and did, in each run."""
-    wide = f'<th colspan="{len(USERS)}" class="number">'
-    heads = "".join(f"{wide}{page.escape(row.name)}</th>" for row in found.rows)
+    names = [page.Cell(row.name, "number", span=len(USERS)) for row in found.rows]
     below = [column.heading for column in USERS] * len(found.rows)
-    numbers = range(1, 1 + len(below))
-    lines = [f"<tr><th>user</th>{heads}</tr>", page.line("th", "", *below, numbers=numbers)]
+    lines = []
     for user in found.rows[0].users:
         rows = (row.users[user] for row in found.rows)
-        cells = (column.text(row, "–") for row in rows for column in USERS)
-        lines.append(page.line("td", user or "all jobs", *cells, numbers=numbers))
-    return [page.framed(lines), page.muted(WORK)]
+        lines.append((user or "all jobs", *(c.text(row, "–") for row in rows for c in USERS)))
+    heads, numbers = ["user", *below], range(1, 1 + len(below))
+    above = [page.Cell(""), *names]
+    table = page.rows(heads, lines, numbers=numbers, name="users by model", above=above)
+    return [table, page.muted(WORK)]
 
 
-def _trades(name: str, run: Run) -> list[str]:
+def _trades(name: str, run: Run) -> list[Markup]:
     """The trade log of a run, in full."""
     log = [entry for entry in run.log if "rate" in entry]
     if not log:
         return []
-    lines = [page.line("th", *TRADE_HEADS)]
+    lines = []
     for entry in log[:MOST_TRADES]:
         undone = entry["rate"] < 0
         sides = (_user(run, entry[side]) for side in ("buyer", "seller"))
         amount, rate = f"{entry['amount']:,.3f}", f"{abs(entry['rate']):,.3f}"
         when = f"{entry['time']:,} s", "undone" if undone else ""
-        lines.append(page.line("td", *when, *sides, entry["fast"], entry["slow"], amount, rate))
-    count = page.escape(" ".join(trades_line({name: run})))
+        lines.append((*when, *sides, entry["fast"], entry["slow"], amount, rate))
+    count = " ".join(trades_line({name: run}))
     if len(log) > MOST_TRADES:
         count += f" The first {MOST_TRADES:,} of them:"
-    return [
-        f"<details><summary>{count}</summary>",
-        page.framed(lines),
-        f"{page.muted(TRADES)}</details>",
-    ]
+    table = page.rows(TRADE_HEADS, lines, name=f"trades of {name}")
+    return [page.details(count, table, page.muted(TRADES))]
 
 
 def _user(run: Run, user: Any) -> str:
@@ -398,7 +472,7 @@ def _user(run: Run, user: Any) -> str:
 # --- the instance, and how to run it again -------------------------------------------------------
 
 
-def _jobs(found: Replay, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
+def _jobs(found: Replay, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> Topic:
     run, sizes = found.rows[0].run, Counter(found.rows[0].run.sizes)
     nodes = [f"{counted(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
     facts = {
@@ -409,8 +483,7 @@ def _jobs(found: Replay, notes: Sequence[str], rejected: Sequence[tuple[str, str
         "GPUs": f"{run.gpus:,}",
         "users": f"{run.user_weight.size:,}",
     }
-    parts = ["<h2>Jobs and cluster</h2>", page.facts(facts)]
-    parts += [f"<p>{page.escape(note)}</p>" for note in notes]
+    parts = [page.facts(facts), *map(page.paragraph, notes)]
     if run.users:
         quotas = zip(run.users, run.user_weight, run.quota, strict=True)
         lines = [f"{user}: weight {w:,g}, quota {q:,.1f} GPUs" for user, w, q in quotas]
@@ -419,7 +492,7 @@ def _jobs(found: Replay, notes: Sequence[str], rejected: Sequence[tuple[str, str
     lines += list(dict.fromkeys(_rejected(found.runs)))
     if lines:
         parts.append(page.folded(f"{counted(len(lines), 'rejected job')}, not run", lines))
-    return parts
+    return Topic("Jobs and cluster", parts)
 
 
 def _rejected(runs: Mapping[str, Run]) -> list[str]:
@@ -442,38 +515,35 @@ def _rule(name: str, value: Any, unit: str) -> str:
 
 
 OWN_LEASES = (
-    '<p class="muted">Policies with leases of their own, such as unisched and chronus, do not '
-    "follow the lease, nor jobs with a preemption cost of their own the overhead.</p>"
+    "Policies with leases of their own, such as unisched and chronus, do not follow the lease, nor "
+    "jobs with a preemption cost of their own the overhead."
 )
 
 
-def _records(found: Replay) -> list[str]:
+def _records(found: Replay) -> list[Topic]:
     """Everything that is needed to run it again."""
     versions: dict[str, str] = {}
-    heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
-    lines = [page.line("th", *heads)]
+    lines: list[Sequence[object]] = []
     rules: dict[str, list[str]] = {}
-    unit = "slots" if found.instance.kind.slotted else "s"
+    unit = chart_data.unit_of(found.rows[0].run)
     for name, run in found.runs.items():
         versions |= run.versions
         text = ", ".join(_rule(*rule, unit) for rule in run.rules.named().items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,
-            json.dumps(dict(run.parameters), default=str, ensure_ascii=False),
+            page.Cell(json.dumps(dict(run.parameters), default=str, ensure_ascii=False), "text"),
             "–" if run.seed is None else run.seed,
             f"{run.stop.value} at {run.now:,} {unit}",
             run.digest()[:16],
+            page.Cell(f"{run.runtime:.2f} s", "number timing"),
         )
-        cells = page.line("td", *texts).removesuffix("</tr>")
-        lines.append(f'{cells}<td class="number timing">{run.runtime:.2f} s</td></tr>')
+        lines.append(texts)
+    heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
     said = {", ".join(n) if len(rules) > 1 else "all policies": text for text, n in rules.items()}
+    own = [page.muted(OWN_LEASES)] * found.has_deadlines
     return [
-        "<h2>Parameters</h2>",
-        page.framed(lines),
-        "<h2>Rules of the cluster</h2>",
-        page.facts(said),
-        *([OWN_LEASES] * found.has_deadlines),
-        "<h2>Versions</h2>",
-        page.facts(dict(sorted(versions.items()))),
+        Topic("Parameters", [page.rows(heads, lines, numbers=[5], name="parameters")]),
+        Topic("Rules of the cluster", [page.facts(said), *own]),
+        Topic("Versions", [page.facts(dict(sorted(versions.items())))]),
     ]

@@ -37,10 +37,11 @@ Limits = dict[str, Limit | str]
 
 def tables(found: Replay) -> list[ColumnTable]:
     """Return what a screen shows: deadlines where there are some, times, fairness, losses."""
-    return [*_measured(found), *loss_tables(found)]
+    return [*measured(found), *loss_tables(found)]
 
 
-def _measured(found: Replay) -> list[ColumnTable]:
+def measured(found: Replay) -> list[ColumnTable]:
+    """Return what is measured of each policy, the usual of it."""
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
@@ -168,7 +169,7 @@ def legend(
 
     The settings of the comparison are there too, as of :func:`referee`.
     """
-    shown = _measured(found)
+    shown = measured(found)
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)

@@ -1,6 +1,6 @@
 """One HTML file that says what was compared, what came out, and what is proven about it.
 
-The file needs nothing else: style, tables and pictures are inside, no script, no font, no link to
+The file needs nothing else: style, script, tables and pictures are inside, no font, no link to
 fetch. It follows the reader's light or dark setting. Apart from the elements of class ``timing``,
 the same comparison gives the same bytes.
 """
@@ -14,12 +14,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from ...formulations.problem import Sense, facts_of, goal_of, summary_of
 from ...instances.display import counted
 from ...solvers.result import Bound, Refuted
 from ..comparing.comparison import Comparison, Row
-from . import page, plots
+from . import chart_data, gantt_data, page, plots
 from .columns import shown_bound, shown_ratio
+from .page import Topic
 
 __all__ = ["write_report"]
 
@@ -74,20 +77,16 @@ def write_report(
     """
     if problem is not None:
         warnings.warn("report: a comparison has its problem", DeprecationWarning, stacklevel=2)
-    body = "\n".join(
-        [
-            f"<h1>{page.escape(title)}</h1>",
-            f'<p class="summary">{page.escape(_summary(comparison))}</p>',
-            *_results(comparison),
-            page.muted(str(comparison.referee(drawn=drawn, rejected=len(rejected) + left_out))),
-            *_schedules(comparison),
-            *_proofs(comparison),
-            *_instance(comparison.problem, notes, rejected),
-            *_records(comparison),
-            *_refuted(comparison.refuted),
-        ]
-    )
-    page.write_page(path, title, body)
+    referee = comparison.referee(drawn=drawn, rejected=len(rejected) + left_out)
+    topics = [
+        _results(comparison, page.muted(str(referee))),
+        *_schedules(comparison),
+        *_proofs(comparison),
+        _instance(comparison.problem, notes, rejected),
+        *_records(comparison),
+        *_refuted(comparison.refuted),
+    ]
+    page.write_page(path, title, _summary(comparison), topics)
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -122,39 +121,47 @@ def _summary(comparison: Comparison) -> str:
 # --- sections ------------------------------------------------------------------------------------
 
 
-def _results(comparison: Comparison) -> list[str]:
-    table = page.table(comparison.table, best=comparison.best())
-    parts = ["<h2>Results</h2>", table]
-    parts += [
-        f"<p>{page.escape(f'{row.solver}: {row.error}')}</p>"
-        for row in comparison.rows
-        if row.error
-    ]
+def _results(comparison: Comparison, settings: Markup) -> Topic:
+    parts = [page.table(comparison.table, best=comparison.best(), name="results")]
+    parts += [page.paragraph(f"{row.solver}: {row.error}") for row in comparison.rows if row.error]
     if comparison.unfinished:
-        parts.append(
-            f"<p>Interrupted, not finished: {page.escape(', '.join(comparison.unfinished))}.</p>"
-        )
+        names = ", ".join(comparison.unfinished)
+        parts.append(page.paragraph(f"Interrupted, not finished: {names}."))
     low = comparison.sense is Sense.MIN
     sides = "objective over the verified bound" if low else "the verified bound over the objective"
-    parts.append(
-        f'<p class="muted">Certified ratio: {sides}, rounded up. No '
-        "solution can be more than this factor better.</p>"
-    )
-    parts += map(page.muted, comparison.footnotes())
+    text = f"Certified ratio: {sides}, rounded up. No solution can be more than this factor better."
+    parts += map(page.muted, [text, *comparison.footnotes()])
     parts.append(page.folded("What the columns mean", comparison.footnotes(explain=True)))
-    figure = plots.ratio(comparison)
-    return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
+    still = page.picture(plots.ratio(comparison), "ratio", "Certified ratio of each solver")
+    data = chart_data.ratios(comparison.rows)
+    title = "How far from optimal at most"
+    parts.append(page.chart("ratio", title, data, still) if data["names"] else still)
+    return Topic("Results", [*parts, settings])
 
 
-def _schedules(comparison: Comparison) -> list[str]:
+def _schedules(comparison: Comparison) -> list[Topic]:
+    """The schedules of all solvers in one chart; without script, two of them."""
     best = plots.best_row(comparison)
-    parts = []
+    if best is None:
+        return []
+    still = []
     for k, row in enumerate(filter(None, (best, _other(comparison, best)))):
         what = f"Schedule of {row.solver}" + (", the best" if row is best else "")
-        schedule: Any = row.result and row.result.solution
-        figure = plots.gantt(schedule, comparison.problem_of(row), bound=row.bound)
-        parts += [f"<h2>{page.escape(what)}</h2>", page.picture(figure, f"gantt{k}", what)]
-    return parts
+        figure = plots.gantt(_schedule(row), comparison.problem_of(row), bound=row.bound)
+        still += [page.paragraph(what), page.picture(figure, f"gantt{k}", what)]
+    rows = [best, *(r for r in comparison.rows if plots.scheduled(r) and r is not best)]
+    plans = {_named(row): _schedule(row) for row in rows}
+    titles = [plots.worth(_schedule(r), comparison.problem_of(r), r.bound) for r in rows]
+    data = gantt_data.of_schedules(plans, comparison.problem, titles)
+    return [Topic("Schedules", [page.chart("schedules", "Who runs where and when", data, *still)])]
+
+
+def _schedule(row: Row) -> Any:
+    return row.result and row.result.solution
+
+
+def _named(row: Row) -> str:
+    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
 
 
 def _other(comparison: Comparison, best: Row | None) -> Row | None:
@@ -173,47 +180,45 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
     return next(iter(named + rows), None)
 
 
-def _proofs(comparison: Comparison) -> list[str]:
+def _proofs(comparison: Comparison) -> list[Topic]:
     thing = goal_of(comparison.problem).solution
     named = [(one.name, one.bound) for one in comparison.relaxed]
     return [
-        line
+        _proof(bound, name, thing, comparison.sense)
         for name, bound in [("", comparison.bound), *named]
         if bound is not None or name or not named
-        for line in _proof(bound, name, thing, comparison.sense)
     ]
 
 
-def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> list[str]:
-    kind = page.escape(f"{relaxation} " if relaxation else "")
-    title = f"<h2>Proof{kind and ', '}{kind.strip()}</h2>"
+def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> Topic:
+    title = f"Proof, {relaxation}" if relaxation else "Proof"
     if bound is None:
-        return [title, "<p>No bound was verified, so nothing is certified.</p>"]
+        return Topic(title, [page.paragraph("No bound was verified, so nothing is certified.")])
     certificate = json.dumps(dict(bound.certificate or {}), default=str)
     if len(certificate) > MOST_CERTIFICATE:
         rest = len(certificate) - MOST_CERTIFICATE
         certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
-    text = (
-        f"<p>No {kind}{thing} is better than "
-        f"<strong>{shown_bound(bound.value, sense)}</strong> (method: "
-        f"{page.escape(bound.method)}). The certificate below was replayed by "
+    text = Markup(
+        "<p>No {} is better than <strong>{}</strong> (method: {}). The certificate was replayed by "
         "<code>gangsched.verify_bound</code> when the solvers were compared: in integers or "
         "rationals, and without the code that found it.</p>"
     )
-    return [title, text, f"<pre>{page.escape(certificate)}</pre>"]
+    said = text.format(
+        f"{relaxation} {thing}".strip(), shown_bound(bound.value, sense), bound.method
+    )
+    return Topic(title, [said, page.details("The certificate", page.code(certificate))])
 
 
-def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
+def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> Topic:
     kind = f"{type(problem).__name__}, {problem.sense.value} {goal_of(problem).name}"
-    parts = ["<h2>Instance</h2>", page.facts({"problem": kind, **facts_of(problem)})]
-    parts += [f"<p>{page.escape(note)}</p>" for note in notes]
+    parts = [page.facts({"problem": kind, **facts_of(problem)}), *map(page.paragraph, notes)]
     if rejected:
         lines = [f"{job}: {reason}" for job, reason in rejected]
         parts.append(page.folded(f"{counted(len(lines), 'rejected job')}, not scheduled", lines))
-    return parts
+    return Topic("Instance", parts)
 
 
-def _records(comparison: Comparison) -> list[str]:
+def _records(comparison: Comparison) -> list[Topic]:
     """Everything that is needed to run it again."""
     problem = comparison.problem
     parameters = problem.parameters() if hasattr(problem, "parameters") else {}
@@ -224,24 +229,21 @@ def _records(comparison: Comparison) -> list[str]:
         versions |= info.pop("versions", {})
         runs[row.solver] = json.dumps(info, default=str, ensure_ascii=False) if info else "–"
     return [
-        "<h2>Parameters</h2>",
-        page.facts(parameters),
-        "<h2>Seeds and options of the solvers</h2>",
-        page.facts(runs),
-        "<h2>Versions</h2>",
-        page.facts(dict(sorted(versions.items()))),
+        Topic("Parameters", [page.facts(parameters)]),
+        Topic("Seeds and options of the solvers", [page.facts(runs)]),
+        Topic("Versions", [page.facts(dict(sorted(versions.items())))]),
     ]
 
 
-def _refuted(refuted: Sequence[Refuted[Any]]) -> list[str]:
+def _refuted(refuted: Sequence[Refuted[Any]]) -> list[Topic]:
     if not refuted:
         return []
     text = (
-        "<p>These follow the print literally, and what they return breaks the problem. They have "
-        "no objective and take no part in the comparison.</p>"
+        "These follow the print literally, and what they return breaks the problem. They have no "
+        "objective and take no part in the comparison."
     )
-    parts = ["<h2>Refuted variants</h2>", text]
+    parts = [page.paragraph(text)]
     for one in refuted:
         number = counted(len(one.violations), "violation")
         parts.append(page.folded(f"{one.solver}: {number}", one.violations))
-    return parts
+    return [Topic("Refuted variants", parts)]

@@ -386,7 +386,7 @@ def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> l
         medians.append(float(known[(able - 1) // 2]) if 2 * known.size > able else np.inf)
         if not known.size:
             continue
-        at = _ranks(known.size)
+        at = curve_ranks(known.size)
         # from 0 up, and on to the right at the height that was reached
         xs = np.concatenate([known[:1], known[at]])
         ys = np.concatenate([[0.0], (at + 1) / able])
@@ -408,7 +408,7 @@ def _brief(number: int) -> str:
     return str(number)
 
 
-def _ranks(count: int) -> NDArray[np.int64]:
+def curve_ranks(count: int) -> NDArray[np.int64]:
     """Ranks that draw a curve of `count` sorted values; closer to each other at its upper end."""
     if count <= MOST_POINTS:
         return np.arange(count)

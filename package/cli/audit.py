@@ -40,6 +40,7 @@ def audit(
     quotas: Quotas = None,
     window: Window = 86_400,
     json: screen.Json = None,
+    report: screen.Report = None,
 ) -> None:
     """Look for contradictions in a log and with its cluster.
 
@@ -49,7 +50,7 @@ def audit(
     from ..analysis.audit import audit as run
 
     with screen.reading():
-        screen.check_output(trace, json)
+        screen.check_output(trace, json, report)
         if cluster is not None:
             screen.only("--cluster", {"nodes": nodes}, ())
         given = nodes is not None or cluster is not None
@@ -61,11 +62,16 @@ def audit(
             sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
             show("looking")
             found = run(loaded, room, quotas=sizes, window=window)
+        size = "" if room is None else f", {room.gpus:,} GPUs on {len(room.nodes):,} nodes"
+        title = f"{Path(trace).name}: {found.jobs:,} jobs{size}"
         if json is not None:
             _write(json, found, loaded)
+        if report is not None:
+            from ..analysis.show.audit_report import write_audit_report
+
+            write_audit_report(report, found, title=title, notes=[str(loaded.report)])
     console = screen.open_console(json)
-    size = "" if room is None else f", {room.gpus:,} GPUs on {len(room.nodes):,} nodes"
-    screen.say(console, f"{Path(trace).name}: {found.jobs:,} jobs{size}", "bold")
+    screen.say(console, title, "bold")
     screen.say(console, f"- {loaded.report}", "dim")
     for line in found.unchecked:
         screen.say(console, f"- {line}", "dim")
@@ -73,7 +79,7 @@ def audit(
         screen.say(console, str(finding), "bold" if finding.sure == "proved" else None)
     if not found.findings:
         screen.say(console, "nothing found")
-    if line := screen.written(json):
+    if line := screen.written(json, report):
         screen.say(console, line)
     if found.proved:
         raise typer.Exit(screen.EXIT_FAILED)

@@ -52,6 +52,7 @@ def solve(
         ),
     ] = None,
     json: screen.Json = None,
+    report: screen.Report = None,
 ) -> None:
     """Solve an instance: objective, proven bound, certified ratio.
 
@@ -62,7 +63,7 @@ def solve(
     with screen.reading():
         source = load_problem(instance, problem)
         name, function = solver(source.stem, solver_name or PROBLEMS[source.stem].compared[0])
-        screen.check_output(instance, json)
+        screen.check_output(instance, json, report)
         if backend is not None or option:
             function = _with_backend(name, function, backend, option or [])
     comparison = _run(source, {name: function}, seed, time_limit)
@@ -78,10 +79,12 @@ def solve(
     screen.say(console, source.title, "bold")
     for label, value in _summary(row, comparison.problem):
         screen.say(console, f"{label}: {value}")
-    if json is not None:
-        with screen.reading():
+    with screen.reading():
+        if json is not None:
             screen.write_json(json, result_to_dict(_verified(row)))
-        screen.say(console, screen.written(json))
+        _write(source, comparison, report=report)
+    if line := screen.written(json, report):
+        screen.say(console, line)
 
 
 def _with_backend(name: str, function: Any, backend: str | None, options: list[str]) -> Any:
@@ -324,9 +327,9 @@ def _write(
     comparison: Any,
     *,
     report: Path | None,
-    json: Path | None,
-    png: Path | None,
-    pareto: Path | None,
+    json: Path | None = None,
+    png: Path | None = None,
+    pareto: Path | None = None,
 ) -> None:
     if json is not None:
         source.save(json, "comparison", comparison)

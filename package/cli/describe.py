@@ -22,6 +22,7 @@ def describe(
     without_users: screen.WithoutUsers = None,
     json: screen.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
+    report: screen.Report = None,
 ) -> None:
     """Describe a trace: run times, GPUs, users over time.
 
@@ -30,7 +31,7 @@ def describe(
     from ..analysis.show import describe as study
 
     with screen.reading():
-        screen.check_output(trace, json, plot)
+        screen.check_output(trace, json, plot, report)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
         how = screen.ReaderChoice(
@@ -44,11 +45,16 @@ def describe(
             show("describing")
             found = study.describe(loaded)
             show("writing")
+            users = f"{found.users} user{'s' * (found.users != 1)}"
+            text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
+            title = f"{Path(trace).name}: {text}"
             _write_description(found, json, plot)
+            if report is not None:
+                from ..analysis.show.describe_report import write_description_report
+
+                write_description_report(report, found, title=title, notes=[str(loaded.report)])
     console = screen.open_console(json)
-    users = f"{found.users} user{'s' * (found.users != 1)}"
-    text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
-    screen.say(console, f"{Path(trace).name}: {text}", "bold")
+    screen.say(console, title, "bold")
     screen.say(console, f"- {loaded.report}", "dim")
     console.print()
     screen.say(console, "share of jobs and of GPU time by gang size, and run times")
@@ -63,7 +69,7 @@ def describe(
     if any(row.start is not None for row in loaded.rows):
         text = "when jobs began is recorded: a replay has the waits in its row recorded"
     screen.say(console, text, "dim")
-    if line := screen.written(json, plot):
+    if line := screen.written(json, plot, report):
         screen.say(console, line)
 
 

@@ -29,6 +29,7 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at once; by default one for each core.")
     ] = None,
+    report: screen.Report = None,
 ) -> None:
     """Reproduce a paper's figure as data and picture.
 
@@ -44,6 +45,7 @@ def reproduce(
         return
     with reading():
         key = lookup("target", TARGETS, target)
+        screen.check_output(trace, report)
         if (trace is None) != (reader is None):
             raise ValueError("a trace needs --trace and --reader")
         if trace is not None and not takes_trace(key):
@@ -57,7 +59,7 @@ def reproduce(
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")
         with progress_line(key) as show:
-            paths = run(key, out, progress=show, trace=rows, processes=jobs)
+            paths = run(key, out, progress=show, trace=rows, processes=jobs, report=report)
     for path in paths:
         say(console, str(path))
 

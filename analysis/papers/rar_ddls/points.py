@@ -154,10 +154,11 @@ class Reproduction(Study):
         """Return the means, the checks and the runs beyond T as text for the documentation."""
         exceeded = sum(point.makespan is None for point in self.points)
         end = f"{exceeded} of {len(self.rows)} runs exceeded T = {self.settings['T']} slots."
-        tables = [self._refereed(rows, variants) for variants, rows in self._tables()]
+        tables = [self._refereed(rows, variants) for variants, rows in self.tables()]
         return "\n\n".join([*tables, markdown_table(_check_rows(self.checks)), end]) + "\n"
 
-    def _tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+    def tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+        """Yield the instances of each table, and its rows below a head."""
         if len(self.xs(next(iter(self.instances)))) == 1:
             contentions: dict[str, list[str]] = {}
             for variant in self.instances:

@@ -1,0 +1,97 @@
+"""One HTML file that says what an audit found in a log, with the proofs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...instances.display import counted
+from . import page
+from .columns import Column, ColumnTable, whole
+from .page import Topic
+
+if TYPE_CHECKING:
+    from ..audit import Audit
+
+COLUMNS = (
+    Column(lambda one: one.sure, "proved or odd"),
+    Column(lambda one: one.kind, "what"),
+    Column(lambda one: one.text, "found"),
+    Column(lambda one: one.count, "jobs or rows", "", -1, whole),
+    Column(lambda one: _rows(one), "rows"),
+)
+MEANING = (
+    "Proved: cannot be true, by a few jobs of the log and a rule that they break between them. "
+    "Odd: possible, and worth a look before anything is concluded from the log. Every proof was "
+    "verified by gangsched.analysis.proofs.verify_audit, which shares no code with what found it."
+)
+MOST_PROOF = 10_000  # characters
+
+
+def write_audit_report(
+    path: str | Path, found: Audit, *, title: str, notes: Sequence[str] = ()
+) -> None:
+    """Write what an audit found as one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : path
+    found : Audit
+    title : str
+    notes : sequence of str
+        How the log was read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gangsched.analysis.audit import Audit, Finding
+    >>> twice = Finding(kind="same job twice", text="2 jobs", count=2, rows=("line 3", "line 7"))
+    >>> found = Audit(name="log", jobs=9, findings=(twice,), unchecked=())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "audit.html"
+    ...     write_audit_report(file, found, title="log: 9 jobs")
+    ...     "1 finding in 9 jobs" in file.read_text("utf-8")
+    True
+    """
+    topics = [_findings(found), *_proofs(found)]
+    if found.unchecked:
+        lines = list(map(page.paragraph, found.unchecked))
+        topics.append(Topic("What was not checked", lines))
+    topics.append(Topic("How it was read", list(map(page.paragraph, notes))))
+    page.write_page(path, title, _summary(found), topics)
+
+
+def _summary(found: Audit) -> str:
+    jobs, proved = counted(found.jobs, "job"), len(found.proved)
+    if not found.findings:
+        return f"Nothing was found in {jobs}."
+    odd = len(found.findings) - proved
+    text = f"{counted(len(found.findings), 'finding')} in {jobs}: "
+    text += f"{proved} proved, so that the log or what is said of its cluster is wrong; {odd} odd."
+    return text
+
+
+def _rows(finding: object) -> str:
+    rows, count = getattr(finding, "rows", ()), getattr(finding, "count", 0)
+    return ", ".join(rows) + ", …" * (count > len(rows))
+
+
+def _findings(found: Audit) -> Topic:
+    if not found.findings:
+        return Topic("Findings", [page.paragraph("Nothing was found."), page.muted(MEANING)])
+    table = page.table(ColumnTable(COLUMNS, found.findings), name="findings")
+    return Topic("Findings", [table, page.muted(MEANING)])
+
+
+def _proofs(found: Audit) -> list[Topic]:
+    """What each finding was verified from, to unfold."""
+    parts = []
+    for one in found.findings:
+        if one.proof is not None:
+            text = json.dumps(dict(one.proof), default=str, ensure_ascii=False)
+            if len(text) > MOST_PROOF:
+                text = f"{text[:MOST_PROOF]} … and {len(text) - MOST_PROOF:,} more characters"
+            parts.append(page.details(f"{one.kind}: {one.text}", page.code(text)))
+    return [Topic("Proofs", parts)] if parts else []

@@ -1,0 +1,160 @@
+"""One HTML file of a paper's figure: picture, numbers, and what agrees with the print."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from markupsafe import Markup
+
+from . import page
+from .chart_data import Data
+from .columns import Column, ColumnTable
+from .page import Topic
+
+COLUMNS = (
+    Column(lambda one: one.text if one.in_paper else f"{one.text} *", "statement"),
+    Column(lambda one: one.instance, "on"),
+    Column(lambda one: str(one.verdict), "verdict"),
+    Column(lambda one: one.measured, "measured"),
+    Column(lambda one: one.why, "why"),
+)
+#: of figures that name none
+MEASURES = {"makespan": "makespan", "mean_completion": "mean completion"}
+OWN = "*: not a statement of the paper."
+
+
+def write_study_report(path: str | Path, study: Any) -> None:
+    """Write a reproduced figure as one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : path
+    study : Study
+        As :func:`gangsched.analysis.papers.reproduce.from_rows` gives it.
+    """
+    topics = [
+        Topic("The figure", _figure(study)),
+        *_statements(study),
+        Topic("Numbers", _tables(study)),
+        Topic("Settings", [page.facts(_plain(study.settings))]),
+        *_instances(study),
+    ]
+    page.write_page(path, f"{study.name}: {study.title}", _summary(study), topics)
+
+
+def _summary(study: Any) -> str:
+    count = Counter(str(one.verdict) for one in study.statements if one.in_paper)
+    if not count:
+        return "Recomputed; there is no statement of the paper to compare it with."
+    total = sum(count.values())
+    said = ", ".join(f"{number} {verdict}" for verdict, number in count.items())
+    return f"{total} statement{'s' * (total != 1)} of the paper about it, judged anew: {said}."
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as text: words as they are, all else as JSON has it."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in values.items()
+    }
+
+
+def _figure(study: Any) -> list[Markup]:
+    still = page.picture(study.plot(), "figure", study.title)
+    data = _lines(study)
+    title = "The measures, to touch"
+    return [still, *([page.chart("measures", title, data)] if data["views"] else [])]
+
+
+def _statements(study: Any) -> list[Topic]:
+    if not study.statements:
+        return []
+    table = page.table(ColumnTable(COLUMNS, tuple(study.statements)), name="statements")
+    own = [page.muted(OWN)] * any(not one.in_paper for one in study.statements)
+    return [Topic("What the paper says of it", [table, *own])]
+
+
+def _tables(study: Any) -> list[Markup]:
+    parts = []
+    for k, (instances, (head, *rows)) in enumerate(study.tables(), 1):
+        numbers = range(1, len(head))
+        parts.append(page.rows(head, rows, numbers=numbers, name=f"{study.name} {k}"))
+        if study.referee is not None:
+            parts.append(page.muted(str(study.referee(study, instances))))
+    return parts
+
+
+def _instances(study: Any) -> list[Topic]:
+    if not study.instances:
+        return []
+    keys = list(dict.fromkeys(key for facts in study.instances.values() for key in facts))
+    rows = [
+        [name, *(_text(facts.get(key)) for key in keys)] for name, facts in study.instances.items()
+    ]
+    return [Topic("Instances", [page.rows(["instance", *keys], rows, name="instances")])]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- the chart -----------------------------------------------------------------------------------
+
+
+def _lines(study: Any) -> Data:
+    """A view for each measure: over the axis on each instance, or over the instances."""
+    measures = dict(study.measures) or MEASURES
+    views = []
+    for measure, heading in measures.items():
+        for instance in study.instances:
+            series = _over_axis(study, instance, measure)
+            if series:
+                name = heading if len(study.instances) == 1 else f"{heading}: {instance}"
+                views.append(_view(name, {"name": study.axis, "unit": ""}, heading, series))
+        series = _over_instances(study, measure)
+        if series:
+            axis = {"name": "instance", "names": list(study.instances), "unit": ""}
+            views.append(_view(heading, axis, heading, series))
+    return {"chart": "lines", "of": "measure", "by": "policies", "points": True, "views": views}
+
+
+def _view(name: str, x: Data, heading: str, series: Sequence[Data]) -> Data:
+    return {"name": name, "x": x, "y": {"name": heading}, "series": series}
+
+
+def _over_axis(study: Any, instance: str, measure: str) -> list[Data]:
+    found: dict[str, dict[int, list[float | None]]] = {}
+    for row in study.rows:
+        if row.instance == instance and row.x is not None and measure in row.values:
+            known = found.setdefault(row.policy, {}).setdefault(row.x, [])
+            known.append(row.values[measure])
+    series = [_points(policy, dict(sorted(values.items()))) for policy, values in found.items()]
+    return [one for one in series if len(one["x"]) > 1]
+
+
+def _over_instances(study: Any, measure: str) -> list[Data]:
+    places = {name: k for k, name in enumerate(study.instances)}
+    found: dict[str, dict[int, list[float | None]]] = {}
+    for row in study.rows:
+        if row.x is None and measure in row.values:
+            known = found.setdefault(row.policy, {}).setdefault(places[row.instance], [])
+            known.append(row.values[measure])
+    series = [_points(policy, dict(sorted(values.items()))) for policy, values in found.items()]
+    return [one for one in series if one["x"]]
+
+
+def _points(policy: str, values: Mapping[int, Sequence[float | None]]) -> Data:
+    """Means over what there is of each place; none where a value is missing."""
+    known = {
+        x: fmean([v for v in own if v is not None])
+        for x, own in values.items()
+        if None not in own
+    }  # fmt: skip
+    return {"name": policy, "x": list(known), "y": [float(f"{v:.6g}") for v in known.values()]}

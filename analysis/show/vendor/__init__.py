@@ -1,0 +1,1 @@
+"""The charts' library, written by others: see README.md."""
