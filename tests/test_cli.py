@@ -24,6 +24,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import gangsched
+import web_page
 from gangsched import registry, screen
 from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Mutant, Sides, Verdict, less
@@ -362,8 +363,7 @@ def test_compare_takes_an_instance_file(gangsched_: Gangsched, files: Path) -> N
 def assert_self_contained(path: Path) -> None:
     text = path.read_text("utf-8")
     assert "<svg" in text
-    assert text.endswith("</html>\n")
-    assert not re.search(r"<script|<link|@import|src=|url\((?!#)", text)
+    web_page.assert_self_contained(text)
 
 
 def test_compare_takes_a_problem_file_and_a_setting(gangsched_: Gangsched, files: Path) -> None:

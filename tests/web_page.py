@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from html.parser import HTMLParser
 from typing import Any
+
+from gangsched.analysis.show import page as html_page
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 EVIL = "<script>alert('x')</script>&\""
@@ -19,6 +23,7 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.fetched: list[str] = []
         self.words: list[str] = []
+        self.scripts: list[str] = []
         self.feed(text)
         assert self.open == []
 
@@ -34,6 +39,7 @@ class Page(HTMLParser):
 
     def note(self, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
+            assert not name.startswith("on")
             if name == "id":
                 self.ids.append(value or "")
             if name.endswith("href") or name in ("src", "data", "action", "poster"):
@@ -43,8 +49,34 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        (self.scripts if self.open[-1:] == ["script"] else self.words).append(data)
 
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
+
+
+def without_scripts(text: str) -> str:
+    """The page without what stands in its scripts."""
+    return re.sub(r"(<script[^>]*>).*?(</script>)", r"\1\2", text, flags=re.DOTALL)
+
+
+def assert_self_contained(text: str) -> None:
+    """Nothing is fetched, and no script is there but the page's own and data."""
+    page, bare = Page(text), without_scripts(text)
+    assert text.endswith("</html>\n")
+    assert not {"link", "iframe", "object", "embed"} & set(page.tags)
+    assert set(re.findall(r"<script[^>]*>", bare)) <= {
+        "<script>",
+        '<script type="application/json">',
+    }
+    links = [link for link in page.fetched if not link.startswith("data:image/png;base64,")]
+    assert all(link.startswith("#") and link[1:] in page.ids for link in links)
+    assert not re.search(r"url\((?!#)|@import", bare)
+    for used in re.findall(r"url\(#([^)]+)\)", bare):
+        assert used in page.ids
+    assert len(set(page.ids)) == len(page.ids)
+    own = [html_page._file(name) for name in ("vendor/echarts.min.js", "templates/report.js")]
+    for script in page.scripts:
+        if script.strip("\n") not in [known.strip("\n") for known in own]:
+            json.loads(script)

@@ -33,6 +33,7 @@ from .columns import WITH_UNIT, Column, ColumnTable, Section
 MOST_LISTED = 200
 #: characters of a chart's data that stand in the page as they are; more is packed
 MOST_PLAIN = 20_000
+LONG_TEXT = 28  # characters that get some width
 HERE = Path(__file__).parent
 CHART = Markup('<div class="chart"')
 
@@ -198,17 +199,22 @@ def rows(
 
 def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
     """Return rows below headings; numbers stand on the right, the best row is bold."""
-    columns = table.columns
+    columns, written = table.columns, table.texts("–")
+    by_column = list(zip(*written, strict=True)) or [()] * len(columns)
+    kinds = [_kind(c, texts) for c, texts in zip(columns, by_column, strict=True)]
     heads = [
         Cell(c.title, "number" * c.number, unit=c.unit if c.write in WITH_UNIT else "")
         for c in columns
     ]
     lines = [
         Line(
-            [Cell(text, _kind(c), _number(c, row)) for c, text in zip(columns, texts, strict=True)],
+            [
+                Cell(text, kind, _number(c, row))
+                for c, kind, text in zip(columns, kinds, texts, strict=True)
+            ],
             "best" * (row is best),
         )
-        for row, texts in zip(table.rows, table.texts("–"), strict=True)
+        for row, texts in zip(table.rows, written, strict=True)
     ]
     below = [
         [Cell(text, "number" * c.number) for c, text in zip(columns, texts, strict=True)]
@@ -218,9 +224,11 @@ def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
     return _part("table", name, [heads], lines, below, "data")
 
 
-def _kind(column: Column) -> str:
+def _kind(column: Column, texts: Sequence[str]) -> str:
     """Class of a column's cells: run times are no part of what is the same each time."""
-    return "number timing" if column.key == "runtime" else "number" * column.number
+    if column.number:
+        return "number timing" if column.key == "runtime" else "number"
+    return "text" * (max(map(len, texts), default=0) > LONG_TEXT)
 
 
 def _number(column: Column, row: Any) -> str | None:

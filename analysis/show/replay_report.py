@@ -141,9 +141,7 @@ def _distributions(found: Replay) -> Topic:
 
 def _schedules(found: Replay) -> Topic:
     data = gantt_data.of_runs(found.runs)
-    figure = page.picture(run_plots.cluster_use(found.runs), "nodes", "GPUs held over time")
-    title = "Who ran where and when"
-    return Topic("Nodes over time", [page.chart("nodes", title, data, figure)])
+    return Topic("Nodes over time", [page.chart("nodes", "Who ran where and when", data)])
 
 
 def _use(found: Replay) -> Topic:

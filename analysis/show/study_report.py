@@ -25,6 +25,7 @@ COLUMNS = (
 )
 #: of figures that name none
 MEASURES = {"makespan": "makespan", "mean_completion": "mean completion"}
+MOST_TABLES = 3  # side by side
 OWN = "*: not a statement of the paper."
 
 
@@ -67,7 +68,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, str]:
 def _figure(study: Any) -> list[Markup]:
     still = page.picture(study.plot(), "figure", study.title)
     data = _lines(study)
-    title = "The measures, to touch"
+    title = "Measures by policy"
     return [still, *([page.chart("measures", title, data)] if data["views"] else [])]
 
 
@@ -80,12 +81,16 @@ def _statements(study: Any) -> list[Topic]:
 
 
 def _tables(study: Any) -> list[Markup]:
+    """The tables with their settings; folded where they are many."""
+    found = [*study.tables()]
     parts = []
-    for k, (instances, (head, *rows)) in enumerate(study.tables(), 1):
+    for k, (instances, (head, *rows)) in enumerate(found, 1):
         numbers = range(1, len(head))
-        parts.append(page.rows(head, rows, numbers=numbers, name=f"{study.name} {k}"))
+        own = [page.rows(head, rows, numbers=numbers, name=f"{study.name} {k}")]
         if study.referee is not None:
-            parts.append(page.muted(str(study.referee(study, instances))))
+            own.append(page.muted(study.referee(study, instances)))
+        many = len(found) > MOST_TABLES
+        parts += [page.details(", ".join(instances), *own)] if many else own
     return parts
 
 

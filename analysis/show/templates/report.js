@@ -14,6 +14,7 @@ const GANGS = {
   light: ["#cfe8c3", "#8fd0bb", "#4fb3c4", "#2e84b5", "#254f97", "#0f2a66"],
   dark: ["#26506b", "#2a78a0", "#3d9fc0", "#66c2c2", "#9fdcbf", "#d8f2c6"],
 };
+const MOST_BUTTONS = 12;
 const UNITS = [["s", 1], ["min", 60], ["h", 3600], ["d", 86400]];
 
 function make(tag, of = {}, ...children) {
@@ -130,8 +131,13 @@ function chips(label, kind, names, colour, marked = true) {
   return row;
 }
 
-// Buttons of which one is pressed.
+// Buttons of which one is pressed; a list where they are many.
 function choice(label, names, chosen) {
+  if (names.length > MOST_BUTTONS) {
+    const select = make("select", {onchange: () => chosen(select.selectedIndex)},
+      ...names.map((name) => make("option", {textContent: name})));
+    return make("label", {className: "chips"}, make("span", {textContent: label}), select);
+  }
   const row = make("div", {className: "chips choice"}, make("span", {textContent: label}));
   row.setAttribute("role", "group");
   row.setAttribute("aria-label", label);
@@ -372,10 +378,14 @@ function shares(data, box) {
 
 function bars(data, box) {
   const {names} = data;
+  const parts = data.series.map((one) => one.name);
+  const row = chips("of", "part", parts, (k) => palette(COLOURS, k));
+  if (parts.length > 1) box.before(row);
   const wide = Math.min(13, Math.max(...names.map((name) => name.length)) * 0.62) + 1;
   return {
-    height: 34 * names.length + 66,
+    height: (12 + 20 * parts.length) * names.length + 66,
     option() {
+      row.look();
       const mark = data.mark && {
         symbol: "none", silent: true, data: [{xAxis: data.mark.value}],
         lineStyle: {color: own("--bound"), width: 2, type: "solid"}, label: {show: false},
@@ -391,10 +401,10 @@ function bars(data, box) {
         tooltip: tooltip({trigger: "item", formatter: ({dataIndex}) =>
           hover(names[dataIndex], data.hover[dataIndex].map((text) => [text]))}),
         series: data.series.map((one, k) => ({
-          name: one.name, type: "bar", stack: data.stacked ? "one" : undefined,
-          barMaxWidth: 20, itemStyle: {color: palette(COLOURS, k)}, markLine: k ? undefined : mark,
-          data: one.values, label: {show: !data.stacked || k === data.series.length - 1,
-            position: "right", color: own("--ink"), fontSize: 12,
+          name: one.name, type: "bar", barMaxWidth: 20, barGap: "10%",
+          itemStyle: {color: palette(COLOURS, k)}, markLine: k ? undefined : mark,
+          data: shown("part", one.name) ? one.values : [],
+          label: {show: true, position: "right", color: own("--ink"), fontSize: 12,
             formatter: ({dataIndex}) => one.texts[dataIndex]},
         })),
       };
