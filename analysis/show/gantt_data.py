@@ -13,11 +13,10 @@ from ...instances.model import Cluster
 from ...instances.schedule import Schedule, Segment
 from ..driving.metrics.parts import held_by
 from ..driving.run import Run
-from ..driving.waits import longest_waits, waiting_times
+from ..driving.waits import Wait, longest_waits, waiting_times
 from .chart_data import Data, unit_of
 from .columns import duration
 from .plots import stretches
-from .wait_tables import reasons
 
 #: bars of all views; more of them are put together by nodes and time
 MOST_BARS = 50_000
@@ -147,6 +146,13 @@ def _classes(gangs: Sequence[int]) -> tuple[list[str], list[int]]:
     order = {power: k for k, power in enumerate(classes)}
     names = [f"{min(c)}–{max(c)}" if len(c) > 1 else f"{min(c)}" for c in classes.values()]
     return names, [order[(gang - 1).bit_length()] for gang in gangs]
+
+
+def reasons(wait: Wait, slots: bool) -> str:
+    """Say why a job waited, the reason of most of it first."""
+    parts = sorted(wait.reasons.items(), key=lambda item: -item[1])
+    texts = [(name, f"{s:,} slots" if slots else duration(s)) for name, s in parts if s]
+    return ", ".join(f"{name} {text}" for name, text in texts)
 
 
 def _reasons(run: Run) -> dict[int, str]:

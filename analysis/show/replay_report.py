@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from ..comparing.replay import MODELS, Replay, trades_line
 from ..comparing.replayed import Replayed
 from ..driving.drive import models_of
 from ..driving.run import Run
-from ..driving.waits import REASONS
+from ..driving.waits import REASONS, longest_waits
+from ..proofs.gpu_prices import GpuPrices
 from . import chart_data, gantt_data, page, run_plots
 from .columns import (
     DEADLINES,
@@ -30,19 +32,23 @@ from .columns import (
     REVENUE,
     TIME,
     USERS,
+    Column,
+    ColumnTable,
     Decimals,
     Section,
     duration,
     explained,
     floored,
     shown_ratio,
+    whole,
 )
 from .loss_tables import loss_notes, loss_tables
 from .page import Topic
 from .replay_tables import earning_words, failures, informed, legend, measured, referee
-from .wait_tables import wait_table
+from .wait_table import wait_notes, wait_table
 
 MOST_CERTIFICATE = 5_000  # characters
+MOST_WAITS = 5  # of each policy
 
 
 def write_replay_report(
@@ -153,12 +159,29 @@ def _use(found: Replay) -> Topic:
 
 
 def _waits(found: Replay) -> list[Topic]:
-    """Why the jobs waited that did so longest."""
-    table = wait_table(found.runs)
-    if not table.rows:
+    """Why the jobs waited that did so longest; with prices, if the bound is by prices."""
+    prices = GpuPrices.of(found.bounds.get("flow"))
+    waits = {
+        name: longest_waits(run, MOST_WAITS, prices=prices) for name, run in found.runs.items()
+    }
+    every = [wait for own in waits.values() for wait in own]
+    if not every:
         return []
+    slots = chart_data.unit_of(found.rows[0].run) == "slots"
+    table = wait_table(found, waits)
+    columns = (*table.columns, Column("reasons", "all reasons"))
+    if slots:
+        columns = tuple(
+            replace(c, unit="slots", write=whole) if c.unit == "s" else c for c in columns
+        )
+    rows = tuple(
+        {**row, "reasons": gantt_data.reasons(wait, slots)}
+        for row, wait in zip(table.rows, every, strict=True)
+    )
+    shown = page.table(ColumnTable(columns, rows), name="longest waits")
     meant = page.folded("What the reasons mean", [f"{k}: {text}" for k, text in REASONS.items()])
-    return [Topic("Longest waits", [page.table(table, name="longest waits"), meant])]
+    said = [note for note in wait_notes(waits) if note.partition(":")[0] not in REASONS]
+    return [Topic("Longest waits", [shown, *map(page.muted, said), meant])]
 
 
 def _users(found: Replay) -> list[Topic]:
