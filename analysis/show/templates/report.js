@@ -586,7 +586,7 @@ function jobBars(data, one, size, tops, colour, visible) {
     found.push([start[k] / size, end[k] / size, top, top + count[k], k]);
   }
   return {
-    type: "custom", z: 2, encode: {x: [0, 1], y: [2, 3]}, data: found, progressive: 5000,
+    type: "custom", z: 2, encode: {x: [0, 1], y: [2, 3]}, data: found, progressive: 0,
     renderItem(params, api) {
       const j = job[api.value(4)];
       const fill = colour(jobs.group[j]);
@@ -617,7 +617,7 @@ function cellBars(data, one, size, tops) {
   const {row, bin, held} = one.cells;
   const long = data.end / data.bins;
   return {
-    type: "custom", z: 2, encode: {x: [0, 1], y: [2, 3]},
+    type: "custom", z: 2, encode: {x: [0, 1], y: [2, 3]}, progressive: 0,
     data: row.map((r, k) => [bin[k] * long / size, (bin[k] + 1) * long / size,
       tops[r], tops[r] + data.rows[r][1], k]),
     renderItem: (params, api) => rectangle(api, params, {
