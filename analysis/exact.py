@@ -302,7 +302,7 @@ def solve_exact(
     >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
     >>> result = solve_exact(problem)
     >>> result.objective, result.status.value, result.bound.method
-    (4, 'optimal', 'search of all states')
+    (4, 'optimal', 'clique')
     """
     form_of(problem, time_limit, params)
     known = _Known(problem, History(time.perf_counter()), time_limit)

@@ -17,6 +17,7 @@ from gangsched.formulations.io import problem_from_dict
 from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.instances import generate, heterogeneous, library
 from markets import any_market
+from tiny import tiny
 
 
 @cache
@@ -44,6 +45,9 @@ def _rings() -> Iterator[tuple[Any, Any]]:
         yield from certified(ring)
         yield ring, {"kind": "longest job", "job": 3}
         yield ring, {"kind": "area"}
+        wide = tiny(3 * seed + 1)
+        yield wide, {"kind": "clique", "jobs": [0, 1]}
+        yield wide, {"kind": "uplinks"}
 
 
 def _completions() -> Iterator[tuple[Any, Any]]:

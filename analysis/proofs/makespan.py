@@ -4,8 +4,9 @@ These all relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j diffe
 slots each, a GPU serves its jobs one after another. d_j is the shortest duration of the job over
 all spans, alone in the cluster; contention only slows jobs down, so every schedule of makespan C
 fits this. It is bin packing with N bins of size C where job j is G_j items of size d_j in different
-bins. Only the search of all states relaxes nothing. :func:`verify_bound` holds the proofs and
-shares no code with what finds bounds here.
+bins. Two bounds see more: :mod:`.contention` that gangs wider than a server meet on uplinks, and
+the search of all states everything. :func:`verify_bound` holds the proofs and shares no code with
+what finds bounds here.
 
 =============================  ===============================  ======================
 bound                          strength                         cost
@@ -13,6 +14,7 @@ bound                          strength                         cost
 :func:`area_bound`             mean load and longest job        O(jobs)
 :func:`dff_bound`              + jobs that do not fit together  milliseconds
 :func:`configuration_bound`    the LP of all sets of jobs       up to seconds
+:func:`.contention_bound`      gangs that share uplinks         milliseconds
 :func:`search_bound`           the optimum, of tiny problems    up to seconds
 =============================  ===============================  ======================
 """
@@ -35,12 +37,13 @@ from ...solvers.rar_ddls.bounds import area_bound
 from ...solvers.result import Bound
 from .bound import bound
 from .configurations import Configurations
+from .contention import contention_bound
 from .plain import plainly_proven
 from .verify import InvalidCertificate, NoCertificate, verify_bound
 
 __all__ = [
     "InvalidCertificate", "NoCertificate", "area_bound", "best_bound", "configuration_bound",
-    "dff_bound", "search_bound", "verify_bound",
+    "contention_bound", "dff_bound", "search_bound", "verify_bound",
 ]  # fmt: skip
 
 Ints = NDArray[Any]  # int64, or Python integers where int64 could overflow
@@ -306,7 +309,7 @@ def configuration_bound(problem: RarDdls, *, time_limit: float | None = None) ->
 
 
 def search_bound(problem: RarDdls, *, time_limit: float | None = None) -> Bound:
-    """Return the least makespan of a tiny problem; for others the bound by dual feasible functions.
+    """Return the least makespan of a tiny problem; of others a bound that sees contention, or DFF.
 
     Parameters
     ----------
@@ -319,7 +322,8 @@ def search_bound(problem: RarDdls, *, time_limit: float | None = None) -> Bound:
     -------
     Bound
         Certificate ``{"kind": "search", "target": C}``: no state that C slots can reach has all
-        jobs complete, whatever starts when and where; nodes, contention and waiting all count.
+        jobs complete, whatever starts when and where; nodes, contention and waiting all count. The
+        better of `dff_bound` and `contention_bound` where the problem is not tiny.
 
     Notes
     -----
@@ -338,6 +342,9 @@ def search_bound(problem: RarDdls, *, time_limit: float | None = None) -> Bound:
     (2, 4)
     """
     begin, found = time.monotonic(), dff_bound(problem)
+    seen = contention_bound(problem)
+    if seen.value > found.value:
+        found = seen
     if len(problem.jobs) > MOST_JOBS:
         return found
     while found.value <= MOST_SLOTS:

@@ -4,9 +4,9 @@ N GPUs; G_j, d_j: gang size and shortest duration of job j. On n nodes beside p 
 j makes phi_j(n, p) progress a slot, and phi does not increase in p: so it needs at least
 ceil(F_j / phi_j(n, 1)) slots on n nodes, and d_j slots, the least of these over all spans,
 whatever the contention. A schedule of makespan C therefore gives every GPU a set of different jobs
-that run one after another, with sum of d_j <= C, and puts job j into the sets of G_j GPUs. Each
-kind of certificate refutes this for one C ("target"), which proves the makespan to be at least
-C + 1.
+that run one after another, with sum of d_j <= C, and puts job j into the sets of G_j GPUs. The
+first four kinds of certificates refute this for one C ("target"), which proves the makespan to be
+at least C + 1.
 
 - ``area``: all sets together hold sum_j G_j d_j <= N C.
 - ``longest job``: no set holds a job with d_j > C.
@@ -17,12 +17,23 @@ C + 1.
 - ``search``: all states that can be reached by C, without any relaxation, are listed by
   :mod:`gangsched.verify.rar_ddls`, and in none of them are all jobs complete.
 
+- ``clique``: any two of these jobs need more than N GPUs, or are both larger than every server and
+  on no two disjoint sets of servers, so that they contend when both run. A slot is worth U, the
+  most GPUs that some of them can fill; alone a job takes U of it, beside others G_j.
+- ``uplinks``: a job larger than every server, on n of the S beside p jobs on its busiest one, takes
+  n / p of their uplinks, of which there are S in each slot.
+
+Why these hold is said once more, with formulas, in :mod:`gangsched.verify.rar_ddls`.
+
 O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from math import ceil
 from typing import Any
 
 from ...formulations.rar_ddls.problem import RarDdls
@@ -80,6 +91,59 @@ def _search(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
     return int(proven)
 
 
+def _clique(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    numbers = integers(certificate.get("jobs"), "jobs")
+    if len(set(numbers)) < len(numbers) or any(j >= len(problem.jobs) for j in numbers):
+        raise ValueError(f"jobs={numbers} are not different jobs of the {len(problem.jobs)}")
+    sizes, gangs = problem.instance.cluster.sizes, [problem.jobs[j].gpus for j in numbers]
+    for i, one in enumerate(gangs):
+        for k, other in enumerate(gangs[:i]):
+            if not _clash(one, other, sizes):
+                raise ValueError(f"jobs {numbers[k]} and {numbers[i]} can run without contention")
+    unit, room, total = knapsack(gangs, gangs, sum(sizes)), _fewest(problem), 0
+    for j, gang in zip(numbers, gangs, strict=True):
+        work = problem.jobs[j].iterations * problem.resolution
+        slots, beside = _shortest(problem, j, room), 0
+        if gang > max(sizes):
+            fewest = next(n for n, held in enumerate(room, 1) if held >= gang)
+            alone, beside = (problem.progress(problem.iteration_time(j, fewest, p)) for p in (1, 2))
+        charges = [unit * slots]
+        if beside:
+            charges += [unit * x + gang * -((alone * x - work) // beside) for x in range(slots)]
+        total += min(charges)
+    return -(-total // unit) if unit else 0
+
+
+def _clash(one: int, other: int, sizes: Sequence[int]) -> bool:
+    """Whether gangs of so many GPUs share GPUs, or an uplink that both cross, when both run."""
+    if one + other > sum(sizes) or min(one, other) <= max(sizes):
+        return one + other > sum(sizes)
+    return sum(sizes) - min(n for n in _sums(tuple(sizes)) if n >= one) < other
+
+
+@cache
+def _sums(sizes: tuple[int, ...]) -> frozenset[int]:
+    """GPUs that some of the servers have together."""
+    found = {0}
+    for size in sizes:
+        found |= {n + size for n in found}
+    return frozenset(found)
+
+
+def _uplinks(problem: RarDdls, _: Mapping[str, Any]) -> int:
+    room, total = _fewest(problem), Fraction(0)
+    sizes = problem.instance.cluster.sizes
+    for j, job in enumerate(problem.jobs):
+        if job.gpus > max(sizes):
+            fewest = next(n for n, held in enumerate(room, 1) if held >= job.gpus)
+            rates = [
+                p * problem.progress(problem.iteration_time(j, fewest, p))
+                for p in range(1, min(len(problem.jobs), max(sizes)) + 1)
+            ]
+            total += Fraction(job.iterations * problem.resolution * fewest, max(rates))
+    return ceil(total / len(sizes)) if sizes else 0
+
+
 def _require_excess(total: int, room: int, target: int) -> None:
     if total <= room:
         raise ValueError(
@@ -125,4 +189,6 @@ RULES = {
     "dff": _dff,
     "configuration lp": _configuration,
     "search": _search,
+    "clique": _clique,
+    "uplinks": _uplinks,
 }

@@ -8,27 +8,37 @@ jobs on its busiest one (itself included) an iteration takes, eq. (8),
 
 and phi = floor(1 / tau) iterations are done in a slot, which does not increase in p. So j needs
 d_j slots at least, the fewest over all n. A schedule of makespan C gives every GPU a set of jobs
-that run one after another, with sum of d_j <= C, and puts j into the sets of G_j GPUs. Each rule
-refutes this for one C ("target"), which proves the makespan to be at least C + 1.
+that run one after another, with sum of d_j <= C, and puts j into the sets of G_j GPUs. The first
+four refute this for one C ("target"), which proves the makespan to be at least C + 1.
 
 - ``area``: all sets together hold sum_j G_j d_j <= N C. ``longest job``: d_j <= C.
 - ``dff``: a function g is dual feasible if g(d) over any set with sum d <= C adds up to at most 1;
   then sum_j G_j g(d_j) <= N. Here g = u_k(U_eps(d / C)) (Fekete and Schepers 2001).
 - ``configuration lp``: integers v_j >= 0 that add up to at most D ("scale") over any set with
   sum d <= C, a knapsack; then sum_j G_j v_j <= N D.
+- ``clique``: two jobs clash if they need more than N GPUs, or if both are wide, that is larger than
+  every server, and no two disjoint sets of servers hold them: running at once, both cross an uplink
+  of the same server then, and make progress b_j = phi_j(n, 2) at most, on the fewest servers n that
+  hold the job. All pairs of the clique clash. Let U be the most GPUs that some of its jobs can
+  fill, and a slot worth U: a job alone in the clique takes all of it, several at once take G_j
+  each, U at most. With a_j = phi_j(n, 1) each job takes min U x + G_j y over a_j x + b_j y >= F_j.
+- ``uplinks``: each of S uplinks is worth 1 in a slot, shared by those that cross it. A wide job on
+  n servers takes n / p at least, p on the busiest, for phi_j(n, p); in all S C is shared. More
+  servers only take more, for less.
 - ``search``: nothing is relaxed. From the empty cluster on, all states that C slots can reach are
   listed, slot by slot: what is left of each running job, and on which nodes it is. Nodes,
   contention and waiting all count. States are the same if only names of equal nodes differ, and
   end where a job cannot be ready in time even alone. It proves C + 1 if no state is empty by C.
 
-The first four take O(jobs) rationals, the knapsack O(jobs C), the search at most `MOST_STATES`.
+All but the search take O(jobs) rationals; the knapsack takes O(jobs C), a clique O(jobs (jobs + C))
+and the search at most `MOST_STATES` states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, floor
 from typing import Any
 
@@ -86,6 +96,26 @@ class RingProblem:
     def gpus(self) -> int:
         """N."""
         return sum(self.sizes)
+
+    @cached_property
+    def unions(self) -> set[int]:
+        """GPUs that any set of servers has."""
+        found = {0}
+        for size in self.servers:
+            found |= {size + others for others in found}
+        return found
+
+    def wide(self, j: int) -> bool:
+        """Whether no server alone holds the job."""
+        return self.gangs[j] > max(self.servers)
+
+    def fewest(self, j: int) -> int:
+        """Servers that hold a wide job, at least."""
+        room, n = 0, 0
+        for size in sorted(self.servers, reverse=True):
+            if room < self.gangs[j]:
+                room, n = room + size, n + 1
+        return n
 
     def degraded(self, contenders: int) -> Fraction:
         """f(alpha, k(p)): by how much p spanning jobs slow a link down (7)."""
@@ -173,6 +203,58 @@ def _target(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     if target < longest:
         raise Refused(f"target={target} is below the longest job's {longest} slots")
     return target
+
+
+# --- contention -----------------------------------------------------------------------------------
+
+
+def clique(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
+    """Of jobs that clash only one makes full progress in a slot."""
+    jobs = integers(certificate.get("jobs"), "jobs")
+    for place, j in enumerate(jobs):
+        if j >= len(problem.jobs) or j in jobs[:place]:
+            raise Refused(f"jobs={jobs} are not different jobs of the {len(problem.jobs)}")
+        for i in jobs[:place]:
+            if not _clash(problem, problem.gangs[i], problem.gangs[j]):
+                raise Refused(f"jobs {i} and {j} can run without contention")
+    gangs = [problem.gangs[j] for j in jobs]
+    unit = knapsack(gangs, gangs, problem.gpus)
+    total = 0
+    for j in jobs:
+        alone = problem.shortest[j]
+        least = unit * alone
+        if problem.wide(j) and (shared := problem.rate(j, problem.fewest(j), 2)):
+            full = problem.rate(j, problem.fewest(j), 1)
+            for x in range(alone):
+                y = -(-(problem.work[j] - full * x) // shared)
+                least = min(least, unit * x + problem.gangs[j] * y)
+        total += least
+    return -(-total // max(unit, 1))
+
+
+def _clash(problem: RingProblem, one: int, other: int) -> bool:
+    """Whether jobs of so many GPUs have to share GPUs, or an uplink."""
+    if one + other > problem.gpus:
+        return True
+    if min(one, other) <= max(problem.servers):
+        return False
+    most = 0  # GPUs of servers that are left beside some that hold the first
+    for held in problem.unions:
+        if held >= one:
+            most = max(most, problem.gpus - held)
+    return most < other
+
+
+def uplinks(problem: RingProblem, _: Mapping[str, Any]) -> int:
+    """Wide jobs share the uplinks of all servers."""
+    total = Fraction(0)
+    for j, work in enumerate(problem.work):
+        if problem.wide(j):
+            n = problem.fewest(j)
+            most = min(len(problem.jobs), max(problem.servers))
+            best = max(p * problem.rate(j, n, p) for p in range(1, most + 1))
+            total += Fraction(n * work, best)
+    return ceil(total / max(len(problem.servers), 1))
 
 
 # --- search ---------------------------------------------------------------------------------------
@@ -276,4 +358,6 @@ RULES: Mapping[str, Callable[[RingProblem, Mapping[str, Any]], int]] = {
     "dff": dff,
     "configuration lp": configuration,
     "search": search,
+    "clique": clique,
+    "uplinks": uplinks,
 }

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 import gangsched as gs
-from gangsched.formulations.io import problem_from_dict
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, library
 from gangsched.registry import PROBLEMS
@@ -89,14 +88,9 @@ def _cases(part: str) -> Iterator[tuple[str, Callable[[], RarDdls], str]]:
                     name = f"{kind} {jobs} x {servers}, seed {seed}"
                     yield name, partial(contended, kind, jobs, servers, seed), solver
     else:
-        for name in library.names():
-            if name.startswith("rar-"):
-                yield name, partial(_named, name), "auto"
-
-
-def _named(name: str) -> RarDdls:
-    made: RarDdls = problem_from_dict(library.entry(name).problem)
-    return made
+        sizes = {n: row["jobs"] for n, row in library.index().items() if n.startswith("rar-")}
+        for name in sorted(sizes, key=lambda name: (sizes[name], name)):
+            yield name, partial(gs.problem, name), "auto"
 
 
 def _measured(problem: RarDdls, solver: str) -> dict[str, Any]:
