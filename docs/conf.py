@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from importlib import metadata
 from pathlib import Path
 
@@ -12,8 +13,13 @@ copyright = "The gangsched authors"
 release = metadata.version("gangsched")
 
 root_doc = "contents"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["papers/data"]
+autodoc_typehints = "none"  # docstrings have the types, with shapes and units
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # a shape such as (jobs,) is no reference to things of that name
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
@@ -25,6 +31,7 @@ html_title = "gangsched"
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 9,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
 }
@@ -47,6 +54,17 @@ def _inside(app: object, name: str, source: list[str]) -> None:
     )
 
 
+def _api(app: object) -> None:
+    """Write the pages of the API in full, which are made of docstrings."""
+    folder = ROOT / "docs" / "reference" / "full"
+    folder.mkdir(exist_ok=True)
+    for name, text in runpy.run_path(str(folder.parent / "update_api.py"))["full"]().items():
+        page = folder / f"{name}.rst"
+        if not page.exists() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+
+
 def setup(app: object) -> None:
     """Read pages in this way."""
+    app.connect("builder-inited", _api)  # type: ignore[attr-defined]
     app.connect("source-read", _inside)  # type: ignore[attr-defined]
