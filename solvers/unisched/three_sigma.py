@@ -52,7 +52,10 @@ class ThreeSigma:
     .. math::
 
         \max \sum_{it} E[U_i(\text{completion})] x_{it} - \sum_r c_r y_r, \qquad
-        \sum_t x_{it} \le 1, \\
+        \sum_t x_{it} \le 1
+
+    .. math::
+
         \sum_{it} D_i P[i \text{ still runs}] x_{it}
         + \sum_r D_r P[r \text{ still runs}] (1 - y_r) \le M
 
