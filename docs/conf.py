@@ -74,9 +74,10 @@ def _math(display: str) -> Callable[[Any, Any], None]:
     """Write formulas as MathML, which browsers show without a script of somebody else."""
 
     def write(translator: Any, node: Any) -> None:
-        tag = "div" if display == "block" else "span"
         formula = convert(node.astext(), display=display)
-        translator.body.append(f'<{tag} class="math">{formula}</{tag}>')
+        if display == "block":
+            formula = f'<div class="formula" style="overflow-x: auto">{formula}</div>'
+        translator.body.append(formula)
         raise SkipNode
 
     return write
