@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+import runpy
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
 
 project = "gangsched"
 author = "The gangsched authors"
@@ -12,8 +18,13 @@ copyright = "The gangsched authors"
 release = metadata.version("gangsched")
 
 root_doc = "contents"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["papers/data"]
+autodoc_typehints = "none"  # docstrings have the types, with shapes and units
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # a shape such as (jobs,) is no reference to things of that name
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
@@ -22,9 +33,11 @@ nb_execution_raise_on_error = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gangsched"
+html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 9,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
 }
@@ -47,6 +60,31 @@ def _inside(app: object, name: str, source: list[str]) -> None:
     )
 
 
-def setup(app: object) -> None:
-    """Read pages in this way."""
-    app.connect("source-read", _inside)  # type: ignore[attr-defined]
+def _api(app: object) -> None:
+    """Write the pages of the API in full, which are made of docstrings."""
+    folder = ROOT / "docs" / "reference" / "full"
+    folder.mkdir(exist_ok=True)
+    for name, text in runpy.run_path(str(folder.parent / "update_api.py"))["full"]().items():
+        page = folder / f"{name}.rst"
+        if not page.exists() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+
+
+def _math(display: str) -> Callable[[Any, Any], None]:
+    """Write formulas as MathML, which browsers show without a script of somebody else."""
+
+    def write(translator: Any, node: Any) -> None:
+        formula = convert(node.astext(), display=display)
+        if display == "block":
+            formula = f'<div class="formula" style="overflow-x: auto">{formula}</div>'
+        translator.body.append(formula)
+        raise SkipNode
+
+    return write
+
+
+def setup(app: Any) -> None:
+    """Read and write pages in this way."""
+    app.add_html_math_renderer("mathml", (_math("inline"), None), (_math("block"), None))
+    app.connect("builder-inited", _api)
+    app.connect("source-read", _inside)

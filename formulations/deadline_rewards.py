@@ -53,7 +53,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class DeadlineRewards(Described):
-    """Maximise the sum of the rewards of jobs that are complete by their deadlines.
+    r"""Maximise the sum of the rewards of jobs that are complete by their deadlines.
+
+    .. math::
+
+        \max \sum_j V_j(C_j - r_j), \qquad V_j \text{ falls in steps}
 
     Parameters
     ----------

@@ -206,7 +206,7 @@ class Result(Generic[S]):
 
     @property
     def gap(self) -> float | None:
-        """|objective - bound| / |objective|; 0 when equal, None when either is missing."""
+        """Distance of objective and bound over the objective; 0 if equal, None if one is absent."""
         if self.objective is None or self.bound is None:
             return None
         distance = abs(self.objective - self.bound.value)

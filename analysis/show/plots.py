@@ -212,6 +212,7 @@ def _bytes(figure: Figure, kind: str, dpi: int) -> bytes:
     nothing = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[kind]
     with mpl.rc_context(STYLE), io.BytesIO() as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # shown as boxes
+        warnings.filterwarnings("ignore", "Matplotlib currently does not support")  # unshaped
         for text in figure.findobj(Text):
             _make_readable(text)
         figure.savefig(file, format=kind, dpi=dpi, metadata=nothing)

@@ -61,7 +61,12 @@ LIMIT = 2**56
 
 @dataclass(frozen=True, slots=True)
 class CompletionTime(Described):
-    """Minimise a measure of the completion times of preemptive gangs.
+    r"""Minimise a measure of the completion times of preemptive gangs.
+
+    .. math::
+
+        \max_j C_j, \qquad \sum_j w_j C_j, \qquad \sum_j w_j (C_j - r_j) \qquad \text{or} \qquad
+        \sum_j w_j \frac{C_j - r_j}{p_j}
 
     Parameters
     ----------

@@ -111,7 +111,13 @@ _DEFAULT: Any = None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuMarket(Described):
-    """Problem: divide GPUs of several models among users, with nobody below its fair share.
+    r"""Problem: divide GPUs of several models among users, with nobody below its fair share.
+
+    .. math::
+
+        \max \sum_u U_u, \quad \min_u \frac{U_u}{f_u} \quad \text{or} \quad
+        \frac{\sum_u t_u \log U_u}{\sum_u t_u}, \qquad U_u = \sum_g S_{ug} x_{ug}, \qquad
+        \sum_u x_{ug} \le N_g
 
     Parameters
     ----------

@@ -200,7 +200,12 @@ def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = ""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Irmp(Described):
-    """Problem (3) of Wang et al.: maximise the utility of complete jobs.
+    r"""Problem (3) of Wang et al.: maximise the utility of complete jobs.
+
+    .. math::
+
+        \max \sum_j o_j f_j(t^+_j), \qquad \sum_j y_{js}(t) \le C_{sw}, \qquad
+        \sum_j z_{js}(t) \le C_{sp}
 
     Parameters
     ----------

@@ -100,7 +100,12 @@ __all__ = ["Ltgf", "quota_of", "shares_of"]
 
 @dataclass(frozen=True, slots=True)
 class Ltgf(Described):
-    """Problem LTGF: maximise the least fairness rho_i of all jobs over their lives.
+    r"""Problem LTGF: maximise the least fairness rho_i of all jobs over their lives.
+
+    .. math::
+
+        \max \min_i \rho_i, \qquad \rho_i = \frac{D_i p_i}{F_i}, \qquad
+        F_i = \sum_{t = r_i}^{C_i - 1} s_i(t)
 
     Parameters
     ----------

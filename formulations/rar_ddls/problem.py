@@ -115,7 +115,13 @@ def _decimal(value: float) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class RarDdls(Described):
-    """Problem RAR-DDLS: minimise the makespan, subject to (1)-(9).
+    r"""Problem RAR-DDLS: minimise the makespan, subject to (1)-(9).
+
+    .. math::
+
+        \min \max_j T_j, \qquad \sum_{j \in A(t)} y_{js} \le O_s, \qquad
+        T_j = a_j + \min \Bigl\{ d : \sum_{t = a_j}^{a_j + d - 1} \varphi_j(n_j, p_j(t))
+        \ge F_j \Bigr\}
 
     Parameters
     ----------

@@ -193,7 +193,13 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UniSched(Described):
-    """Problem UniSched: maximise the reward of deadlines that leases of gangs can meet.
+    r"""Problem UniSched: maximise the reward of deadlines that leases of gangs can meet.
+
+    .. math::
+
+        \max \sum_{i, f} V_{f,i} s_{f,i}, \qquad
+        \sum_f s_{f,i} = \sum_p y_{i,p} \le 1, \qquad
+        \sum_{k \le Q_{f,i}} x_{k,i} \ge L_{f,i} s_{f,i}
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeSigma:
-    """Plan starts by distributions of run times; jobs with deadlines take GPUs of best effort.
+    r"""Plan starts by distributions of run times; jobs with deadlines take GPUs of best effort.
 
     Parameters
     ----------
@@ -46,11 +46,18 @@ class ThreeSigma:
     -----
     Source: J. W. Park et al., "3Sigma: Distribution-based Cluster Scheduling for Runtime
     Uncertainty", EuroSys 2018; cycles of 60 s as in Gao et al. (2024, section IV-D). Each cycle
-    decides by an integer program (x_it: job i starts in slot t; y_r: best-effort job r is stopped):
+    decides by an integer program (x_it: job i starts in slot t; y_r: best-effort job r is stopped),
+    with the last row in each slot:
 
-        max  sum_it E[U_i(completion)] x_it - sum_r c_r y_r
-        s.t. sum_t x_it <= 1,
-             sum_it D_i P[i still runs] x_it + sum_r D_r P[r still runs] (1 - y_r) <= M, each slot.
+    .. math::
+
+        \max \sum_{it} E[U_i(\text{completion})] x_{it} - \sum_r c_r y_r, \qquad
+        \sum_t x_{it} \le 1
+
+    .. math::
+
+        \sum_{it} D_i P[i \text{ still runs}] x_{it}
+        + \sum_r D_r P[r \text{ still runs}] (1 - y_r) \le M
 
     Only starts in the first slot are carried out, and planned anew. Run times are distributed as
     those of the user's completed jobs of the same gang (:func:`left_after`; 5 or more, else all of
