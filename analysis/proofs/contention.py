@@ -1,4 +1,4 @@
-"""Bounds of the makespan that see servers and contention: cliques of jobs, and uplinks."""
+"""Bounds of the makespan that see nodes and contention: cliques of jobs, and uplinks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def contention_bound(problem: RarDdls) -> Bound:
 
     Notes
     -----
-    A job of more GPUs than any server has is wide: it crosses the uplinks of all its servers.
+    A job of more GPUs than any node has is wide: it crosses the uplinks of all its nodes.
 
     Two jobs clash if together they need more than the N GPUs, or if both are wide and there are no
-    two sets of servers without a common one that hold them: then they share an uplink whenever both
+    two sets of nodes without a common one that hold them: then they share an uplink whenever both
     run. In a clique K, where any two clash, let U <= N be the most GPUs that some of its jobs can
     fill. A slot is worth U. A job that runs alone in K takes all of it, one beside others of K its
     G_j; its progress is a_j = max_n phi_j(n, 1) or b_j = max_n phi_j(n, 2) at most. So
@@ -39,16 +39,16 @@ def contention_bound(problem: RarDdls) -> Bound:
 
     K is made of the largest jobs, as long as each clashes with the one before.
 
-    An uplink is worth 1 in every slot, shared by the c_s jobs on it. A wide job on n servers beside
+    An uplink is worth 1 in every slot, shared by the c_s jobs on it. A wide job on n nodes beside
     p on its busiest one takes n / p or more, and makes progress phi_j(n, p), so that
 
-        S C >= sum_{j wide} F_j min_{n, p} n / (p phi_j(n, p)),  S the number of servers.
+        S C >= sum_{j wide} F_j min_{n, p} n / (p phi_j(n, p)),  S the number of nodes.
 
     O(jobs (jobs + C)) and O(jobs x contenders).
 
     Examples
     --------
-    Two jobs of 3 GPUs on three servers of 2: both cross the uplink of one of them.
+    Two jobs of 3 GPUs on three nodes of 2: both cross the uplink of one of them.
 
     >>> from gangsched.instances import Cluster, Instance, RingJob
     >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
@@ -77,14 +77,14 @@ class _Clashes:
         return self.gangs[j] > self.largest
 
     def clash(self, i: int, j: int) -> bool:
-        """Whether two jobs, if they run at once, do so on a common server."""
+        """Whether two jobs, if they run at once, do so on a common node."""
         one, other = self.gangs[i], self.gangs[j]
         if one + other > self.gpus:
             return True
         if not (self.wide(i) and self.wide(j)):
             return False
         held = self.sums >> one
-        fewest = one + (held & -held).bit_length() - 1  # GPUs of servers that hold job i
+        fewest = one + (held & -held).bit_length() - 1  # GPUs of nodes that hold job i
         return self.gpus - fewest < other
 
 

@@ -18,7 +18,7 @@ at least C + 1.
   :mod:`gangsched.verify.rar_ddls`, and in none of them are all jobs complete.
 
 - ``clique``: any two of these jobs need more than N GPUs, or are both larger than every server and
-  on no two disjoint sets of servers, so that they contend when both run. A slot is worth U, the
+  on no two disjoint sets of nodes, so that they contend when both run. A slot is worth U, the
   most GPUs that some of them can fill; alone a job takes U of it, beside others G_j.
 - ``uplinks``: a job larger than every server, on n of the S beside p jobs on its busiest one, takes
   n / p of their uplinks, of which there are S in each slot.
@@ -123,7 +123,7 @@ def _clash(one: int, other: int, sizes: Sequence[int]) -> bool:
 
 @cache
 def _sums(sizes: tuple[int, ...]) -> frozenset[int]:
-    """GPUs that some of the servers have together."""
+    """GPUs that some of the nodes have together."""
     found = {0}
     for size in sizes:
         found |= {n + size for n in found}

@@ -17,14 +17,14 @@ four refute this for one C ("target"), which proves the makespan to be at least 
 - ``configuration lp``: integers v_j >= 0 that add up to at most D ("scale") over any set with
   sum d <= C, a knapsack; then sum_j G_j v_j <= N D.
 - ``clique``: two jobs clash if they need more than N GPUs, or if both are wide, that is larger than
-  every server, and no two disjoint sets of servers hold them: running at once, both cross an uplink
-  of the same server then, and make progress b_j = phi_j(n, 2) at most, on the fewest servers n that
+  every node, and no two disjoint sets of nodes hold them: running at once, both cross an uplink
+  of the same node then, and make progress b_j = phi_j(n, 2) at most, on the fewest nodes n that
   hold the job. All pairs of the clique clash. Let U be the most GPUs that some of its jobs can
   fill, and a slot worth U: a job alone in the clique takes all of it, several at once take G_j
   each, U at most. With a_j = phi_j(n, 1) each job takes min U x + G_j y over a_j x + b_j y >= F_j.
 - ``uplinks``: each of S uplinks is worth 1 in a slot, shared by those that cross it. A wide job on
-  n servers takes n / p at least, p on the busiest, for phi_j(n, p); in all S C is shared. More
-  servers only take more, for less.
+  n nodes takes n / p at least, p on the busiest, for phi_j(n, p); in all S C is shared. More
+  nodes only take more, for less.
 - ``search``: nothing is relaxed. From the empty cluster on, all states that C slots can reach are
   listed, slot by slot: what is left of each running job, and on which nodes it is. Nodes,
   contention and waiting all count. States are the same if only names of equal nodes differ, and
@@ -99,20 +99,20 @@ class RingProblem:
 
     @cached_property
     def unions(self) -> set[int]:
-        """GPUs that any set of servers has."""
+        """GPUs that any set of nodes has."""
         found = {0}
-        for size in self.servers:
+        for size in self.sizes:
             found |= {size + others for others in found}
         return found
 
     def wide(self, j: int) -> bool:
-        """Whether no server alone holds the job."""
-        return self.gangs[j] > max(self.servers)
+        """Whether no node alone holds the job."""
+        return self.gangs[j] > max(self.sizes)
 
     def fewest(self, j: int) -> int:
         """Servers that hold a wide job, at least."""
         room, n = 0, 0
-        for size in sorted(self.servers, reverse=True):
+        for size in sorted(self.sizes, reverse=True):
             if room < self.gangs[j]:
                 room, n = room + size, n + 1
         return n
@@ -236,9 +236,9 @@ def _clash(problem: RingProblem, one: int, other: int) -> bool:
     """Whether jobs of so many GPUs have to share GPUs, or an uplink."""
     if one + other > problem.gpus:
         return True
-    if min(one, other) <= max(problem.servers):
+    if min(one, other) <= max(problem.sizes):
         return False
-    most = 0  # GPUs of servers that are left beside some that hold the first
+    most = 0  # GPUs of nodes that are left beside some that hold the first
     for held in problem.unions:
         if held >= one:
             most = max(most, problem.gpus - held)
@@ -246,15 +246,15 @@ def _clash(problem: RingProblem, one: int, other: int) -> bool:
 
 
 def uplinks(problem: RingProblem, _: Mapping[str, Any]) -> int:
-    """Wide jobs share the uplinks of all servers."""
+    """Wide jobs share the uplinks of all nodes."""
     total = Fraction(0)
     for j, work in enumerate(problem.work):
         if problem.wide(j):
             n = problem.fewest(j)
-            most = min(len(problem.jobs), max(problem.servers))
+            most = min(len(problem.jobs), max(problem.sizes))
             best = max(p * problem.rate(j, n, p) for p in range(1, most + 1))
             total += Fraction(n * work, best)
-    return ceil(total / max(len(problem.servers), 1))
+    return ceil(total / max(len(problem.sizes), 1))
 
 
 # --- search ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Bounds that see servers and contention: cliques and uplinks, against brute force and by hand."""
+"""Bounds that see nodes and contention: cliques and uplinks, against brute force and by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strategies import rar_problems
 
 
 def wide(gangs: list[int], sizes: list[int], **parameters: Any) -> RarDdls:
-    """Jobs of two slots on two servers, of eight beside another: phi(2, 1) = 4, phi(2, 2) = 1."""
+    """Jobs of two slots on two nodes, of eight beside another: phi(2, 1) = 4, phi(2, 2) = 1."""
     jobs = [
         gs.RingJob(id=f"j{i}", gpus=g, iterations=8, gradient=0.15, base_time=0.01)
         for i, g in enumerate(gangs)
@@ -35,7 +35,7 @@ def wide(gangs: list[int], sizes: list[int], **parameters: Any) -> RarDdls:
         ([3, 3], [2, 2, 2, 2], False, 2),  # each has two of its own
         ([4, 4], [3, 3, 2, 2], False, 2),  # 2 + 2 hold one and 3 + 3 the other
         ([4, 4], [3, 2, 3], True, 4),  # 3 + 2 are left beside no 4
-        ([4, 4], [4, 3], True, 2),  # more than all GPUs; on one server d = 1
+        ([4, 4], [4, 3], True, 2),  # more than all GPUs; on one node d = 1
     ],
 )
 def test_jobs_that_clash(gangs: list[int], sizes: list[int], together: bool, value: int) -> None:
