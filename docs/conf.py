@@ -76,7 +76,8 @@ def _math(display: str) -> Callable[[Any, Any], None]:
     def write(translator: Any, node: Any) -> None:
         formula = convert(node.astext(), display=display)
         if display == "block":
-            formula = f'<div class="formula" style="overflow-x: auto">{formula}</div>'
+            style = "overflow-x: auto; padding: .5em 0"
+            formula = f'<div class="formula" style="{style}">{formula}</div>'
         translator.body.append(formula)
         raise SkipNode
 
