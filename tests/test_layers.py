@@ -176,3 +176,35 @@ def test_no_public_class_name_twice() -> None:
                     twice.append(f"{node.name}: {seen[node.name]}, {module}")
                 seen[node.name] = module
     assert twice == []
+
+
+MOST_LINES, LONGEST = 800, 80  #: of a file, and of a function without its docstring
+TABLES = {"gangsched.analysis.papers.rar_ddls.claims"}  #: files that are long for their table
+
+
+def too_long(source: str) -> list[str]:
+    """The functions of a source that are longer than allowed, methods and inner ones too."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            said = node.body[0] if ast.get_docstring(node) is not None else None
+            docstring = (said.end_lineno or 0) - said.lineno + 1 if said else 0
+            length = (node.end_lineno or 0) - node.lineno + 1 - docstring
+            found += [f"{node.name}: {length} lines"] if length > LONGEST else []
+    return found
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_no_file_and_no_function_is_too_long(module: str) -> None:
+    source = SOURCES[module].read_text("utf-8")
+    assert too_long(source) == []
+    assert (len(source.splitlines()) > MOST_LINES) == (module in TABLES)
+
+
+def test_a_function_that_is_too_long_is_seen_without_its_docstring() -> None:
+    body = "    x = 1\n" * (LONGEST - 1)
+    said = '    """Say.\n\n    More.\n    """\n'
+    assert too_long(f"def f():\n{said}{body}") == []
+    assert too_long(f"def f():\n{said}{body}    y = 2\n") == [f"f: {LONGEST + 1} lines"]
+    inside = "class A:\n    async def g(self):\n" + "        x = 1\n" * LONGEST
+    assert too_long(inside) == [f"g: {LONGEST + 1} lines"]

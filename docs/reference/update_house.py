@@ -1,8 +1,8 @@
 """Measure the house and draw it: `python docs/reference/update_house.py`.
 
-Writes `house.md` (numbers before and after the rebuilding of 0.2.0) and the picture of
-`docs/explanation/architecture.md`. With a folder as argument it prints the numbers of another
-checkout as JSON, which is how `house.json` was made at 2e519fe.
+Writes `house.md` (numbers before and after the rebuilding of 0.2.0; it needs the history of what
+has been committed) and the picture of `docs/explanation/architecture.md`. With a folder as argument
+it prints the numbers of another checkout as JSON, which is how `house.json` was made.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
+import subprocess
 import sys
 import textwrap
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +35,10 @@ FLOORS = {
 }
 STEMS = ("rar_ddls", "unisched", "irmp", "gandiva_fair", "ltgf")
 
-#: files that hold nothing but what there was not before: names in Python, the conformance suite,
-#: names of before, histories, checkpoints, bounds and solvers of other problems, displays
+#: the house as it was rebuilt, before the work on new features went on
+REBUILT = "5f31984"
+#: files that held nothing there but what there was not at 2e519fe: names in Python, the conformance
+#: suite, names of before, histories, checkpoints, bounds and solvers of other problems, displays
 NEW = (
     "package/api.py", "package/testing.py", "package/moved.py", "instances/display.py",
     "solvers/history.py", "solvers/signature.py", "solvers/ltgf/least_fair_first.py",
@@ -42,45 +47,31 @@ NEW = (
     "analysis/papers/renamed.py", "analysis/proofs/bound.py", "analysis/proofs/leases.py",
     "analysis/proofs/round_fairness.py", "analysis/proofs/verify_ltgf.py",
     "analysis/proofs/verify_deadline_rewards.py",
-    # after 0.2.0
-    "analysis/audit.py", "analysis/proofs/price_core.py", "analysis/proofs/prices.py",
-    "analysis/proofs/model_price_core.py", "analysis/proofs/model_prices.py",
-    "analysis/proofs/verify_audit.py", "analysis/proofs/verify_model_prices_core.py",
-    "analysis/proofs/verify_prices_core.py",
-    "instances/traces/auto.py", "instances/traces/catalogue.py", "instances/traces/export.py",
-    "instances/traces/presets.py", "instances/traces/tres.py", "instances/traces/values.py",
-    "instances/traces/write.py", "package/cli/audit.py", "package/cli/convert.py",
-    "package/cli/traces.py", "solvers/policies/backfilling.py",
-    "solvers/policies/backfilling_core.py", "solvers/policies/recorded.py",
-    "solvers/model_order.py", "solvers/model_order_core.py", "solvers/policies/priced_models.py",
-    "solvers/policies/serverfilling.py", "solvers/policies/smallest_area.py", "solvers/pool.py",
-    "solvers/pool_core.py",
-    "analysis/comparing/best_known.py", "analysis/comparing/pareto.py",
-    "analysis/comparing/profiling.py", "analysis/show/pareto_plot.py",
-    "analysis/comparing/regret.py", "analysis/comparing/sharing.py",
-    "analysis/comparing/sharing_frontier.py", "analysis/proofs/reward_core.py",
-    "analysis/proofs/user_prices.py", "analysis/proofs/verify_alone_core.py",
-    "analysis/proofs/verify_rewards_core.py", "analysis/proofs/verify_user_prices.py",
-    "analysis/show/frontier_plot.py", "analysis/show/loss_tables.py",
-    "formulations/sharing_incentive.py", "formulations/sharing_incentive_forms.py",
-    "solvers/policies/isolation_area.py", "solvers/policies/isolation_area_core.py",
-    "solvers/repacking_core.py", "solvers/reward_pool.py", "solvers/reward_pool_core.py",
-    "solvers/user_order.py",
-    "analysis/driving/core/auction.py", "analysis/driving/core/backfilled.py",
-    "analysis/driving/core/cells.py", "analysis/driving/core/deficit.py",
-    "analysis/driving/core/leases.py", "analysis/driving/core/past.py",
-    "analysis/driving/core/planned.py", "analysis/driving/core/priced.py",
-    "analysis/driving/core/quotas.py", "analysis/driving/core/repacked.py",
-    "analysis/driving/core/shares.py", "analysis/driving/core/steps.py",
-    "instances/packed.py", "package/cli/warm_up.py", "instances/compiling.py",
-    "solvers/limited.py",
 )  # fmt: skip
-HEAD = """# The house in numbers
+HEAD = f"""# The house in numbers
 
-Before (commit 2e519fe) and after the rebuilding of 0.2.0, counted by
+Before the rebuilding of 0.2.0 (commit 2e519fe), after it ({REBUILT}) and today, counted by
 `python docs/reference/update_house.py`: lines of code are those that hold a token which is neither
 comment nor docstring.
 
+"""
+FEATURES = """
+## The features of 2e519fe
+
+Much of today's house are features that 2e519fe did not have. To tell them apart, each line of
+code is dated by `git blame -w -M -C -C`, which follows lines that moved to another place or file.
+A function counts with all its lines among the features of 2e519fe as soon as a single one of them
+is as old as {rebuilt}; of what stands outside functions (imports, tables, fields) each line counts
+by its own date. Files that held nothing but new features at {rebuilt} are left out.
+
+| | 2e519fe | {rebuilt} | today |
+| --- | ---: | ---: | ---: |
+{rows}
+
+What these functions have gained since then is mostly what new features asked of them (a setting, a
+column, a case more) and cannot be told apart by such a rule, so that the features of 2e519fe take
+between {least:,} and {most:,} lines today: between {fewer:,} fewer and {more}. The aim was 5,000
+fewer{met}.
 """
 
 
@@ -92,7 +83,8 @@ class File:
     lines: int
     code: int
     docstrings: int
-    functions: dict[str, int]  # code lines, docstring apart, by name
+    functions: list[int]  # lines, docstring apart
+    parts: list[list[int]]  # numbers of the lines of code of each function, then of the rest
 
     @property
     def floor(self) -> str:
@@ -121,12 +113,26 @@ def measured(name: str, source: str) -> File:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in (*empty, tokenize.ENDMARKER):
             code.update(range(token.start[0], token.end[0] + 1))
-    functions = {
-        node.name: (node.end_lineno or 0) - node.lineno + 1 - len(list(docstring_lines(node)))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-    }
-    return File(name, source.count("\n"), len(code - said), len(said), functions)
+    code -= said
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    lengths = [
+        (node.end_lineno or 0) - node.lineno + 1 - len(list(docstring_lines(node)))
+        for node in nodes
+    ]
+    return File(name, source.count("\n"), len(code), len(said), lengths, parts_of(tree, code))
+
+
+def parts_of(tree: ast.AST, code: set[int]) -> list[list[int]]:
+    """Divide lines of code among functions, inner ones with those around them, and the rest."""
+    parts, left = [], [tree]
+    while left:
+        for node in ast.iter_child_nodes(left.pop()):
+            if isinstance(node, ast.FunctionDef):
+                first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+                parts.append(sorted(code & set(range(first, (node.end_lineno or 0) + 1))))
+            else:
+                left.append(node)
+    return [*parts, sorted(code.difference(*parts))]
 
 
 def docstring_lines(node: ast.AST) -> Iterator[int]:
@@ -151,23 +157,81 @@ def numbers(root: Path) -> dict[str, Any]:
         "files": len(every),
         "lines of code": sum(file.code for file in every),
         **{f"- in {floor}/": count for floor, count in code.items()},
-        "- in files of new features only": sum(file.code for file in every if file.name in NEW),
         "lines of stubs, which name what packages offer": stubs(root),
         "lines of docstrings": sum(file.docstrings for file in every),
         "lines in all": sum(file.lines for file in every),
         "most files in one folder": max(Counter(f.name.rpartition("/")[0] for f in every).values()),
         "files above 800 lines": sum(file.lines > 800 for file in every),
         "lines of the longest file": max(file.lines for file in every),
-        "functions above 80 lines": sum(n > 80 for f in every for n in f.functions.values()),
-        "lines of the longest function": max(n for f in every for n in f.functions.values()),
+        "functions above 80 lines": sum(n > 80 for f in every for n in f.functions),
+        "lines of the longest function": max(n for f in every for n in f.functions),
     }
 
 
 def page() -> str:
     """Return the page of numbers."""
-    before, after = json.loads(BEFORE.read_text("utf-8")), numbers(ROOT)
-    rows = [f"| {name} | {before[name]:,} | {value:,} |" for name, value in after.items()]
-    return HEAD + "\n".join(["| | before | after |", "| --- | ---: | ---: |", *rows]) + "\n"
+    known, after = json.loads(BEFORE.read_text("utf-8")), numbers(ROOT)
+    before, rebuilt = known["2e519fe"], known[REBUILT]
+    rows = [
+        f"| {name} | {before[name]:,} | {rebuilt[name]:,} | {value:,} |"
+        for name, value in after.items()
+    ]
+    table = ["| | 2e519fe | 5f31984 | today |", "| --- | ---: | ---: | ---: |", *rows]
+    return HEAD + "\n".join(table) + "\n" + features(before["lines of code"], rebuilt)
+
+
+def features(before: int, rebuilt: dict[str, int]) -> str:
+    """Return what the page says of the lines for the features of 2e519fe."""
+    every = [file for file in files(ROOT) if file.name not in NEW]
+    with ThreadPoolExecutor() as pool:
+        dated = list(pool.map(old_lines, every))
+    most = least = gone = 0
+    for file, old in zip(every, dated, strict=True):
+        *functions, rest = file.parts
+        held = [lines for lines in functions if old.intersection(lines)]
+        kept = len(old.intersection(rest))
+        least += kept + sum(len(old.intersection(lines)) for lines in held)
+        most += kept + sum(map(len, held))
+        gone += file.code
+    new, were = (
+        sum(file.code for file in files(ROOT)) - gone,
+        rebuilt["in files of new features only"],
+    )
+    apart = rebuilt["lines of code"] - were
+    rows = [
+        f"| features of 2e519fe, at the most | {before:,} | {apart:,} | {most:,} |",
+        f"| - lines that stood at {REBUILT} | | {apart:,} | {least:,} |",
+        f"| - lines that their functions have gained | | | {most - least:,} |",
+        f"| files of what was new at {REBUILT} | 0 | {were:,} | {new:,} |",
+        f"| functions and lines that came after | 0 | 0 | {gone - most:,} |",
+    ]
+    more = f"{most - before:,} more" if most > before else f"{before - most:,} fewer"
+    met = "" if before - most >= 5_000 else ": not met"
+    return FEATURES.format(
+        rebuilt=REBUILT, rows="\n".join(rows), least=least, most=most, fewer=before - least,
+        more=more, met=met,
+    )  # fmt: skip
+
+
+def old_lines(file: File) -> set[int]:
+    """Return the numbers of the lines of a file that are as old as the rebuilt house."""
+    command = ["git", "blame", "-w", "-M", "-C", "-C", "--porcelain", f"{REBUILT}..HEAD"]
+    done = subprocess.run(
+        [*command, "--", file.name], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found: set[int] = set()
+    commits: dict[str, bool] = {}  # whether blame went no further than this one
+    commit, number = "", 0
+    for line in done.stdout.splitlines():
+        head = re.fullmatch(r"([0-9a-f]{40}) \d+ (\d+)( \d+)?", line)
+        if head:
+            commit, number = head[1], int(head[2])
+            commits.setdefault(commit, False)
+        elif line == "boundary":
+            commits[commit] = True
+        elif line.startswith("\t") and commits[commit]:
+            found.add(number)
+    return found
 
 
 def draw(every: list[File]) -> Any:
@@ -218,7 +282,10 @@ def wrapped(text: str) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        print(json.dumps(numbers(Path(sys.argv[1])), indent=1))
+        every = files(Path(sys.argv[1]))
+        apart = sum(file.code for file in every if file.name in NEW)
+        found = {**numbers(Path(sys.argv[1])), "in files of new features only": apart}
+        print(json.dumps(found, indent=1))
     else:
         PAGE.write_text(page(), "utf-8")
         draw(files(ROOT)).savefig(PICTURE, dpi=110, metadata={"Software": None})

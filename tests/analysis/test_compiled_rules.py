@@ -89,7 +89,10 @@ def test_machine_code_decides_like_python(name: str, users: int, nodes: int, siz
 
 
 @pytest.mark.parametrize("name", ["max-min-fairness", "finish-time-fairness", "themis"])
-@pytest.mark.parametrize(("users", "nodes", "size"), CLUSTERS)
+@pytest.mark.parametrize(
+    ("users", "nodes", "size"),
+    CLUSTERS[:1] + [pytest.param(*c, marks=pytest.mark.slow) for c in CLUSTERS[1:]],
+)
 def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, size: int) -> None:
     moves = 0
     for seed, rules in enumerate(RULES):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from few import first
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, User, heterogeneous
 from gangsched.solvers import Conservative, Easy, IsolationArea, ServerFillingSrpt, SmallestArea
@@ -51,7 +52,7 @@ def by_name(policy: Any) -> str:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=by_name)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", first(2, range(8)))
 def test_rules_decide_as_their_references(policy: Any, seed: int) -> None:
     instance = crowd(seed, SIZES[seed % 4])
     rules: dict[str, Any] = {"spread": seed == 4, "round_length": [60, 20][seed // 4]}

@@ -6,8 +6,9 @@
 
 In every round each script runs in both checkouts, in turn, with the Python that runs this. Printed
 are the fastest wall times of all rounds, so that what else the machine does counts little, and
-their ratio: above 1, this checkout is slower. Lines that only one of them has are left out. At the
-end stands a line for each script.
+their ratio: above 1, this checkout is slower. With --cpu they are the least of the medians of CPU
+times, for a machine that is never quiet. Lines that only one of them has are left out. At the end
+stands a line for each script.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("instances", "formulations", "solvers", "analysis")
 SCRIPTS = ("table", "driver", "selector", "revenue", "gandiva_fair")
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
-FASTEST = "fastest wall"  #: the column that is read
+WALL, CPU = "fastest wall", "CPU"  #: columns that can be read
 
 
 def links(checkout: Path, folder: Path) -> Path:
@@ -36,8 +37,8 @@ def links(checkout: Path, folder: Path) -> Path:
     return folder
 
 
-def times(text: str) -> dict[str, float]:
-    """Fastest seconds by section and line of a script's tables."""
+def times(text: str, heading: str) -> dict[str, float]:
+    """Seconds of a column, by section and line of a script's tables."""
     found: dict[str, float] = {}
     section, column = "", None
     for line in text.splitlines():
@@ -46,8 +47,8 @@ def times(text: str) -> dict[str, float]:
             section = line.lstrip("# ")
         elif not line.startswith("|"):
             column = None
-        elif FASTEST in cells:
-            column = cells.index(FASTEST)
+        elif heading in cells:
+            column = cells.index(heading)
         elif column is not None and not cells[0].startswith("---"):
             number, _, unit = cells[column].partition(" ")
             if unit in UNITS:
@@ -55,7 +56,9 @@ def times(text: str) -> dict[str, float]:
     return found
 
 
-def measured(checkout: Path, path: Path, script: str, more: list[str]) -> dict[str, float]:
+def measured(
+    checkout: Path, path: Path, script: str, more: list[str], heading: str
+) -> dict[str, float]:
     """Run a script of a checkout and read its tables."""
     command = [sys.executable, f"tests/benchmarks/{script}.py", *more]
     environment = {**os.environ, "PYTHONPATH": str(path)}
@@ -64,7 +67,7 @@ def measured(checkout: Path, path: Path, script: str, more: list[str]) -> dict[s
     )
     if done.returncode:
         raise SystemExit(f"{script}.py of {checkout.name} fails:\n{done.stderr[-2000:]}")
-    return times(done.stdout)
+    return times(done.stdout, heading)
 
 
 def main() -> None:
@@ -73,6 +76,7 @@ def main() -> None:
     parser.add_argument("other", type=Path)
     parser.add_argument("scripts", nargs="*", default=SCRIPTS, help="; ".join(SCRIPTS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cpu", action="store_true", help="compare CPU times")
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options, more = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
     print("| what | other | this | ratio |\n| --- | ---: | ---: | ---: |", flush=True)
@@ -86,7 +90,8 @@ def main() -> None:
             best: list[dict[str, float]] = [{}, {}]
             for _ in range(options.rounds):
                 for (checkout, path), known in zip(sides, best, strict=True):
-                    for what, seconds in measured(checkout, path, script, more).items():
+                    found = measured(checkout, path, script, more, CPU if options.cpu else WALL)
+                    for what, seconds in found.items():
                         known[what] = min(seconds, known.get(what, seconds))
             for what, seconds in best[1].items():
                 if what in best[0]:
@@ -97,9 +102,9 @@ def main() -> None:
     print(
         "\n| script | lines | least ratio | median | largest |\n| --- | ---: | ---: | ---: | ---: |"
     )
-    for script, found in ratios.items():
-        levels = f"{min(found):.2f} | {statistics.median(found):.2f} | {max(found):.2f}"
-        print(f"| {script} | {len(found)} | {levels} |")
+    for script, all_of in ratios.items():
+        levels = f"{min(all_of):.2f} | {statistics.median(all_of):.2f} | {max(all_of):.2f}"
+        print(f"| {script} | {len(all_of)} | {levels} |")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,22 @@ def accounted(problem: Any, params: Any) -> Any:
 
 
 @entry
+def accounts_as_printed(folder: Path) -> Any:
+    """What users pay and get under the printed rules, which some of the accounts refuse."""
+    found: dict[str, Any] = {}
+    for seed in range(1):
+        made = gs.formulations.reduced_problem(4 + seed, servers=4, users=2, seed=20 + seed)
+        for name in ("astraea:printed", "batch-sche"):
+            result = attempt(solver("irmp", name)[1], made)
+            schedule = getattr(result, "solution", None)
+            for literal in (True, False):
+                params = solvers.AstraeaParams(literal=literal, scale=1.0)
+                paid = attempt(solvers.accounts, made, schedule, params)
+                found[f"{seed} {name} {literal}"] = paid
+    return found
+
+
+@entry
 def many_markets(folder: Path) -> Any:
     found: dict[str, Any] = {}
     makes = [market(seed, users=2 + seed) for seed in range(6)]

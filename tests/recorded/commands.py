@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import gangsched as gs
 from gangsched.registry import solver
 
 from .instances import log, market, paper_ring, queue, revenue, ring_problem
-from .plain import cli, drawing, page, pictures, process
+from .plain import cli, drawing, page, pictures, plain, process
 from .table import ENTRIES, attempt, command, entry, solvers_of
 
 
@@ -133,6 +135,39 @@ def replays_with_few_users(folder: Path) -> Any:
             found[f"{name}, page"] = page((folder / "a.html").read_text("utf-8"))["lines"]
             (folder / "a.html").unlink()
     return found
+
+
+@entry
+def options_of_replay(folder: Path) -> Any:
+    """What other options of a replay change, each by itself."""
+    path = log(folder / "log.csv", jobs=30)
+    where = path, "--reader", "philly-csv", "--nodes", 3, "--gpus-per-node", 4
+    names = "--policies", "srtf,las,ltgf,gandiva-fair", "--no-report", "--json", folder / "a.json"
+    found: dict[str, Any] = {}
+    for more in (
+        ("--ledger",), ("--explain",), ("--effort", "standard"), ("--information", "profiled"),
+        ("--information", "estimated"), ("--information", "profiled-dedicated-1"),
+        ("--without", "2017-10-07..2017-10-08"), ("--without-users", "a"), ("--spread",),
+        ("--asynchronous",), ("--until", "2017-10-08"), ("--first", 12), ("--overhead", 0),
+    ):  # fmt: skip
+        said = command(folder, "replay", *where, *names, *more)
+        files = f"{crc32(json.dumps(plain(said.pop('files'), str(folder))).encode()):08x}"
+        found[" ".join(map(str, more))] = {**said, "files": files}
+    return found
+
+
+@entry
+def options_of_compare(folder: Path) -> Any:
+    """Pictures and words of a comparison that come only when they are asked for."""
+    problem, shown = folder / "problem.json", list[Any]()
+    gs.io.save(problem, ring_problem())
+    with pictures(shown, drawing):
+        said = [
+            cli("compare", source, "--no-report", *more)
+            for source in (problem, "rar-b-0")
+            for more in (("--explain",), ("--pareto", folder / "a.svg"))
+        ]
+    return {"said": said, "pictures": shown}
 
 
 @entry

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from few import first
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
@@ -165,7 +166,7 @@ def driven(instance: Instance[Any], policy: Any, **rules: Any) -> Run:
 
 
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", first(4, range(15)))
 def test_easy_is_the_textbook_on_one_node(seed: int, overestimate: float) -> None:
     instance = crowd(seed, [[4], [8], [3]][seed % 3])
     run = driven(instance, Easy(overestimate=overestimate, seed=seed))
@@ -174,7 +175,7 @@ def test_easy_is_the_textbook_on_one_node(seed: int, overestimate: float) -> Non
 
 
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", first(4, range(15)))
 def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float) -> None:
     instance = crowd(seed, [[4], [4, 4], [2, 4, 3], [4, 4, 4, 4]][seed % 4])
     run = driven(instance, Conservative(overestimate=overestimate, seed=seed))
