@@ -517,7 +517,9 @@ class CompiledSharing:
             self._c = self._grow[0](self._c, 2 * size)
         rows, weights = [], []
         for job, (user, gang, rank, weight, kind, able) in known.items():
-            rows.append((job, user, gang, rank, kind, self._entries, *map(able.count, self._models)))
+            rows.append(
+                (job, user, gang, rank, kind, self._entries, *map(able.count, self._models))
+            )
             weights.append(weight)
             self._entries += min(-(-gang // self._smallest), self._count)
         if self._entries > len(self._c.entries):
