@@ -65,6 +65,28 @@ class Packed:
         return whole
 
 
+#: numbers of a column that are unpacked at a time, at least, where it is looked at in blocks
+BLOCK = 2**18
+
+
+def in_blocks(columns: Iterable[Packed]) -> Iterator[list[Ints]]:
+    """Yield columns that have parts of the same rows, some parts at a time.
+
+    >>> [[c.size for c in block] for block in in_blocks([Packed([np.arange(3), np.arange(2)])])]
+    [[5]]
+    """
+    own: list[list[Ints]] = []
+    size = 0
+    for row in zip(*map(iter, columns), strict=True):
+        own.append(list(row))
+        size += row[0].size
+        if size >= BLOCK:
+            yield [np.concatenate(column) for column in zip(*own, strict=True)]
+            own, size = [], 0
+    if own:
+        yield [np.concatenate(column) for column in zip(*own, strict=True)]
+
+
 class Unpacking:
     """A dataclass whose columns are packed until somebody reads them."""
 

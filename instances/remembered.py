@@ -5,10 +5,50 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class once(Generic[R]):
+    """A property that is computed when it is first read: `functools.cached_property`, but no lock.
+
+    Up to Python 3.11 that one takes longer than what some properties compute.
+
+    Parameters
+    ----------
+    function : callable
+        Which computes it, with its docstring.
+
+    Examples
+    --------
+    >>> class Thing:
+    ...     @once
+    ...     def length(self):
+    ...         print("measured")
+    ...         return 3
+    >>> thing = Thing()
+    >>> thing.length + thing.length
+    measured
+    6
+    """
+
+    def __init__(self, function: Callable[[Any], R]) -> None:
+        self.function, self.name, self.__doc__ = function, function.__name__, function.__doc__
+
+    @overload
+    def __get__(self, thing: None, owner: Any) -> once[R]: ...
+
+    @overload
+    def __get__(self, thing: object, owner: Any) -> R: ...
+
+    def __get__(self, thing: Any, owner: Any) -> once[R] | R:
+        """Compute it, and let the object have it instead of this."""
+        if thing is None:
+            return self
+        found = thing.__dict__[self.name] = self.function(thing)
+        return found
 
 
 def remembered(function: Callable[[T], R]) -> Callable[[T], R]:

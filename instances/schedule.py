@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Ints
 from .display import frame, table_html
-from .packed import Packed, Unpacking
+from .packed import Packed, Unpacking, in_blocks
 
 MOST_SHOWN = 20  # segments in a notebook
 
@@ -190,6 +190,23 @@ class Schedule(Unpacking):
         nothing = np.broadcast_to(np.int64(0), columns["node"].size)
         plan.__dict__.update(_packed=dict(columns), ps=nothing, device=_frozen(nothing[:0]))
         return plan
+
+    def blocks(self) -> Iterator[Schedule]:
+        """Yield it in pieces of segments that follow one another.
+
+        A packed one is not unpacked by that: only one piece at a time takes memory.
+        """
+        packed = self.__dict__.get("_packed")
+        if packed is None:
+            yield self
+            return
+        for job, start, end, length, node, gpus in in_blocks(packed.values()):
+            block: Schedule = object.__new__(type(self))
+            ptr = np.concatenate([[0], np.cumsum(length)])
+            nothing = np.broadcast_to(np.int64(0), node.size)
+            block.__dict__.update(job=job, start=start, end=end, ptr=ptr, node=node, gpus=gpus)
+            block.__dict__.update(ps=nothing, device=nothing[:0])
+            yield block
 
     def unpacked(self, name: str) -> Ints:
         """Return a column unpacked, without keeping it so."""

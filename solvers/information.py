@@ -70,7 +70,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -79,6 +79,7 @@ from numpy.typing import NDArray
 from ..instances import Cluster, Job, User
 from ..instances.check import integer
 from ..instances.model import check_real
+from ..instances.remembered import once
 from .placement import place, place_by_speed
 from .policy import (
     LATER,
@@ -437,13 +438,13 @@ class _View(State):
         known = self._seen.knows(np.arange(self._seen.size))
         return np.where(known, self._seen.phase(), int(Phase.UNSEEN))
 
-    @cached_property
+    @once
     def waiting(self) -> Ints:
         """Jobs that hold nothing, by (release, number)."""
         waiting: Ints = self._engine.list_waiting()
         return waiting[self._seen.knows(waiting)]
 
-    @cached_property
+    @once
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
         running: Ints = self._engine.list_running()

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -27,6 +26,7 @@ from ..instances.arrays import Floats as Floats
 from ..instances.arrays import Ints as Ints
 from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
+from ..instances.remembered import once
 from .rule import Rule as Rule
 from .rule import RuleKind as RuleKind
 
@@ -428,19 +428,19 @@ class State:
         """Return a job that has come, as far as the policy may know it."""
         return self._seen.job(int(number))
 
-    @cached_property
+    @once
     def waiting(self) -> Ints:
         """Visible jobs that hold nothing, by (release, number)."""
         waiting: Ints = self._engine.list_waiting()
         return waiting
 
-    @cached_property
+    @once
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
         running: Ints = self._engine.list_running()
         return running
 
-    @cached_property
+    @once
     def preemptible(self) -> Ints:
         """Running jobs whose GPUs the policy may give to others now, by (release, number)."""
         return self.running[self._may_stop(self.running)]
@@ -455,7 +455,7 @@ class State:
             return progressing
         return np.zeros(running.size, dtype=np.bool_)
 
-    @cached_property
+    @once
     def candidates(self) -> Ints:
         """Waiting and preemptible jobs, by (release, number)."""
         jobs = np.concatenate([self.waiting, self.preemptible])

@@ -9,7 +9,7 @@ starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from ...instances import Instance, ParameterServerJob, Schedule
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
+from ...instances.packed import BLOCK
 from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
 from .run import EventKind, Run
-from .segments import BEGINS, ENDS, MOST, Segments, same_places, speeds_of, sum_entries
+from .segments import BEGINS, ENDS, MOST, Segments, by_jobs, same_places, speeds_of, sum_entries
 
 __all__ = ["violations"]
 
@@ -77,20 +78,27 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     ["completion: job 'a' ends at 80, from 0 with 0 s of overhead it must end at 90"]
     """
     instance = run.require_instance()
-    found = _instance(run, instance) or _numbers(run, instance)
+    found = _instance(run, instance)
+    if not found and _is_right_in_parts(run, preempts):
+        return []
+    found = found or _numbers(run, instance)
     if found:
         return found
     servers = _parameter_servers(run, instance) if instance.kind.needs_ps else []
     if instance.kind.needs_ps:
         run = replace(run, schedule=_workers(run.schedule))
-    seg = Segments.of(run)
+    return [*servers, *_rules(run, preempts, _over(run.schedule, "gpus", run.sizes))]
+
+
+def _rules(run: Run, preempts: Preempts | None, over: list[str]) -> list[str]:
+    """What jobs break, and in its place what nodes do."""
+    seg, instance = Segments.of(run), run.require_instance()
     return [
-        *servers,
         *_order(run, seg),
         *_gangs(run, instance, seg),
         *_models(run, instance, seg),
         *_dedicated(run, seg),
-        *_capacity(run),
+        *over,
         *_times(run, seg),
         *_renewals(run, seg),
         *_events(run, seg),
@@ -99,6 +107,51 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
         *_rejected(run, seg),
         *(_leases(run, seg, preempts) if preempts is not None else []),
     ]
+
+
+def _is_right_in_parts(run: Run, preempts: Preempts | None) -> bool:
+    """Whether a long run breaks nothing, looked at job by job and node by node in little memory.
+
+    If not, or if it is short, it is looked at as a whole, which says what is wrong.
+    """
+    if max(len(run.schedule), len(run.events)) <= BLOCK or run.require_instance().kind.needs_ps:
+        return False
+    jobs, before = len(run.records), 0
+    for plan in run.schedule.blocks():
+        if not (_are_below(jobs, plan.job) and _are_below(len(run.sizes), plan.node)):
+            return False
+    for log in run.events.blocks():
+        if not (_are_below(jobs, log.job) and _are_below(len(EventKind), log.kind)):
+            return False
+        if (np.diff(log.time, prepend=before) < 0).any():
+            return False
+        before = int(log.time[-1])
+    if not _are_below(jobs, np.array([j for j, _ in run.rejected], dtype=np.int64)):
+        return False
+    if any(_over(plan, "gpus", run.sizes) for plan in _by_nodes(run)):
+        return False
+    return not any(_rules(part, preempts, []) for _, part in by_jobs(run))
+
+
+def _are_below(most: int, column: NDArray[Any]) -> bool:
+    return bool(((column >= 0) & (column < most)).all())
+
+
+def _by_nodes(run: Run) -> Iterator[Schedule]:
+    """Yield what some nodes give, node after node: a segment for each entry."""
+    entries = np.zeros(len(run.sizes), dtype=np.int64)
+    for plan in run.schedule.blocks():
+        entries += np.bincount(plan.node, minlength=entries.size)
+    part = np.cumsum(entries) // BLOCK
+    for k in np.unique(part).tolist():
+        found: list[list[Ints]] = []
+        for plan in run.schedule.blocks():
+            own = part[plan.node] == k
+            row = np.repeat(np.arange(len(plan)), np.diff(plan.ptr))[own]
+            columns = plan.job[row], plan.start[row], plan.end[row], plan.node[own], plan.gpus[own]
+            found.append(list(columns))
+        job, start, end, node, gpus = map(np.concatenate, zip(*found, strict=True))
+        yield Schedule(job, start, end, np.arange(job.size + 1), node, gpus)
 
 
 def _report(rule: str, bad: Ints, text: Callable[[int], str]) -> list[str]:
@@ -374,12 +427,13 @@ def _consolidated(run: Run) -> Bools:
     return fits
 
 
-def _capacity(run: Run) -> list[str]:
-    """No node ever gives more GPUs than it has."""
-    return _over(run.schedule, "gpus", run.sizes, "capacity", "GPUs")
-
-
-def _over(schedule: Schedule, column: str, sizes: Sequence[int], rule: str, what: str) -> list[str]:
+def _over(
+    schedule: Schedule,
+    column: str,
+    sizes: Sequence[int],
+    rule: str = "capacity",
+    what: str = "GPUs",
+) -> list[str]:
     """Nodes that give more than they have."""
     length, given = np.diff(schedule.ptr), getattr(schedule, column)
     node = np.concatenate([schedule.node, schedule.node])

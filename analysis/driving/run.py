@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...instances import Instance, Schedule
 from ...instances.display import facts_html, frame
 from ...instances.io import instance_hash
-from ...instances.packed import Packed, Unpacking
+from ...instances.packed import Packed, Unpacking, in_blocks
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
@@ -83,6 +83,19 @@ class Events(_Columns, Unpacking):
 
     def __len__(self) -> int:
         return int(self.kind.size)
+
+    def blocks(self) -> Iterator[Events]:
+        """Yield it in pieces of events that follow one another; see `Schedule.blocks`."""
+        packed = self.__dict__.get("_packed")
+        if packed is None:
+            yield self
+            return
+        first = 0
+        for time, job in in_blocks((packed["time"], packed["job"])):
+            block: Events = object.__new__(type(self))
+            block.__dict__.update(time=time, job=job, kind=self.kind[first : first + time.size])
+            first += time.size
+            yield block
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,7 +5,9 @@ For the checker and for measures; the trace driver has its own account of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,12 @@ from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
 from ...instances.model import FULL_SPEED
+from ...instances.packed import BLOCK
 from ...instances.remembered import remembered
 from ...solvers.policy import Rules
-from .run import EventKind, Run
+from .run import EventKind, Events, Records, Run
 
-__all__ = ["BEGINS", "ENDS", "Segments"]
+__all__ = ["BEGINS", "ENDS", "Segments", "by_jobs"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -148,6 +151,57 @@ def _model_speeds(instance: Instance[Any]) -> tuple[Ints, Ints]:
         if job.pin:
             speeds[j, names != job.pin] = 0
     return speeds, number
+
+
+def by_jobs(run: Run) -> Iterator[tuple[int, Run]]:
+    """Yield the number of a first job and a run of it and those after it alone, job after job.
+
+    So that of a long run few segments and events are unpacked at a time. A short one is one part.
+    """
+    jobs, instance = len(run.records), run.require_instance()
+    rows = np.zeros(jobs, dtype=np.int64)
+    for piece in chain(run.schedule.blocks(), run.events.blocks()):
+        rows += np.bincount(piece.job, minlength=jobs)
+    before = np.cumsum(rows) - rows
+    cuts = np.flatnonzero(np.diff(before // BLOCK, prepend=0)).tolist()
+    if not cuts:
+        yield 0, run
+        return
+    for first, last in pairwise([0, *cuts, jobs]):
+        columns = {name: getattr(run.records, name) for name in run.records.__dataclass_fields__}
+        yield (
+            first,
+            replace(
+                run,
+                instance=replace(instance, jobs=instance.jobs[first:last]),
+                records=Records(**{name: own[first:last] for name, own in columns.items()}),
+                schedule=_segments_between(run.schedule, first, last),
+                events=_events_between(run.events, first, last),
+                rejected=tuple((j - first, why) for j, why in run.rejected if first <= j < last),
+            ),
+        )
+
+
+def _segments_between(schedule: Schedule, first: int, last: int) -> Schedule:
+    """Segments of jobs from `first` on, before `last`, which are numbered from there."""
+    found: list[list[Ints]] = []
+    for plan in schedule.blocks():
+        own, length = (first <= plan.job) & (plan.job < last), np.diff(plan.ptr)
+        entries = np.repeat(own, length)
+        columns = plan.job - first, plan.start, plan.end, length
+        found.append([column[own] for column in columns])
+        found[-1] += [plan.node[entries], plan.gpus[entries]]
+    job, start, end, length, node, gpus = map(np.concatenate, zip(*found, strict=True))
+    return Schedule(job, start, end, np.concatenate([[0], np.cumsum(length)]), node, gpus)
+
+
+def _events_between(events: Events, first: int, last: int) -> Events:
+    """Events of these jobs, likewise."""
+    found: list[list[NDArray[Any]]] = []
+    for log in events.blocks():
+        own = (first <= log.job) & (log.job < last)
+        found.append([log.time[own], log.job[own] - first, log.kind[own]])
+    return Events(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def pair_up(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:

@@ -184,8 +184,8 @@ class SharingSteps(Protocol):
         """What the GPU models are worth."""
         ...
 
-    def meet(self, job: int, known: KnownJob) -> None:
-        """Note a job that has come."""
+    def meet(self, known: Mapping[int, KnownJob]) -> None:
+        """Note jobs that have come."""
         ...
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
@@ -279,7 +279,7 @@ class TicketSharing:
         """Return who stops and who starts where."""
         core = self._core if self._core is not None else self._begin(state)
         self._meet(state, core)
-        quantum = state.rules.lease_length
+        quantum = self._quantum
         gone = state.now % quantum
         running, ran, speed = state.running, NOBODY, NOBODY
         if not gone and self.always_asked:
@@ -292,12 +292,12 @@ class TicketSharing:
 
     def next_change(self, state: State) -> int:
         """Return the begin of the next quantum."""
-        quantum = state.rules.lease_length
-        return (state.now // quantum + 1) * quantum
+        return (state.now // self._quantum + 1) * self._quantum
 
     def _begin(self, state: State) -> SharingSteps:
         """What is known of this run, where the first decision is due."""
         policy, models = self.policy, state.models_by_speed
+        self._quantum = state.rules.lease_length
         nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
         sizes = [state.sizes[own].tolist() for own in nodes]
         self._sizes = [Counter(own) for own in sizes]
@@ -306,7 +306,7 @@ class TicketSharing:
         self._gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
         limits = SharingLimits(
             threshold=policy.threshold, gain=policy.migration_gain,
-            most=max(1, state.rules.lease_length // PER_MIGRATION),
+            most=max(1, self._quantum // PER_MIGRATION),
             debt_cap=policy.debt_cap, normalised=policy.normalised,
         )  # fmt: skip
         self._core = core = self.sharing(sizes, nodes, state.quota, limits)
@@ -330,18 +330,19 @@ class TicketSharing:
         new = state.arrived[core.known : until]
         if not new.size:
             return
-        users, gpus, rank, weight = state.user, state.gpus, state.rank, state.weight
-        speeds = state.speeds
-        for j in new.tolist():
-            user, gang = int(users[j]), int(gpus[j])
+        known: dict[int, KnownJob] = {}
+        columns = (own[new].tolist() for own in (state.user, state.gpus, state.rank, state.weight))
+        runs = (state.speeds[new] > 0).tolist()
+        for j, user, gang, rank, weight, fast in zip(new.tolist(), *columns, runs, strict=True):
             kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
-            key = gang, *(speeds[j, m] > 0 for m in self._models)
+            key = gang, *fast
             able = self._able.get(key)
             if able is None:
-                fit = enumerate(fits(gang, sizes) for sizes in self._sizes)
-                able = tuple(g for g, has_room in fit if has_room and key[1 + g])
+                fit = zip(self._models, self._sizes, strict=True)
+                able = tuple(g for g, (m, own) in enumerate(fit) if fast[m] and fits(gang, own))
                 self._able[key] = able
-            core.meet(j, KnownJob(user, gang, int(rank[j]), float(weight[j]), kind, able))
+            known[j] = KnownJob(user, gang, rank, weight, kind, able)
+        core.meet(known)
 
     def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
         """Effective tickets, fair shares of the models, and trades."""

@@ -142,9 +142,9 @@ class PlainSharing:
 
     # --- what has happened ---
 
-    def meet(self, job: int, known: KnownJob) -> None:
-        """Take note of a job that has come."""
-        self.jobs[job] = known
+    def meet(self, known: Mapping[int, KnownJob]) -> None:
+        """Take note of jobs that have come."""
+        self.jobs |= known
 
     @property
     def known(self) -> int:
@@ -493,9 +493,11 @@ class CompiledSharing:
         self.known = 0
         self._c = c = core.new_core(sizes, nodes, quota, limits)
         self._smallest, self._count = min(map(min, sizes)), sum(map(len, sizes))
+        self._models = range(len(sizes))
         self._entries = 0
         self._grow = core.new_jobs, core.new_entries
         none, shares = np.zeros(0, dtype=np.int64), c.shares.copy()
+        self._meet = entered(core.meet, c, none[:, None], c.limits)
         self._open = entered(core.open_round, c, none, none, none, none)
         self._own = entered(core.own, c, shares)
         self._decide = entered(decide, c, 0, 1.0, True)
@@ -507,26 +509,26 @@ class CompiledSharing:
         """Effective tickets of each user, in GPUs."""
         return self._c.users["worth"].copy()
 
-    def meet(self, job: int, known: KnownJob) -> None:
-        """Take note of a job that has come."""
-        self.known += 1
-        gang, kind, able = known.gang, known.kind, known.able
-        if max(job, kind) >= len(self._c.jobs):
-            self._c = self._grow[0](self._c, 2 * (max(job, kind) + 1))
-        parts = min(-(-gang // self._smallest), self._count)
-        if self._entries + parts > len(self._c.entries):
-            self._c = self._grow[1](self._c, 2 * (self._entries + parts))
-        row = self._c.jobs[job]
-        row["user"], row["gang"], row["rank"], row["weight"], row["kind"] = known[:5]
-        row["offset"] = self._entries
-        for g in able:
-            self._c.able[job, g] = True
-        self._entries += parts
+    def meet(self, known: Mapping[int, KnownJob]) -> None:
+        """Take note of jobs that have come."""
+        self.known += len(known)
+        size = 1 + max(max(job, own.kind) for job, own in known.items())
+        if size > len(self._c.jobs):
+            self._c = self._grow[0](self._c, 2 * size)
+        rows, weights = [], []
+        for job, (user, gang, rank, weight, kind, able) in known.items():
+            rows.append(
+                (job, user, gang, rank, kind, self._entries, *map(able.count, self._models))
+            )
+            weights.append(weight)
+            self._entries += min(-(-gang // self._smallest), self._count)
+        if self._entries > len(self._c.entries):
+            self._c = self._grow[1](self._c, 2 * self._entries)
+        self._meet(self._c, np.array(rows, dtype=np.int64), np.array(weights))
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
         """Forget jobs that have ended, profile those that `ran`, count tickets (3.2)."""
-        jobs = (np.ascontiguousarray(own, np.int64) for own in (waiting, running, ran, speed))
-        self._open(self._c, *jobs)
+        self._open(self._c, waiting, running, ran, speed)
 
     def user_speeds(self) -> tuple[Floats, Floats]:
         """Return each user's mean speeds on the models, nan where unknown, and its demand."""
@@ -536,7 +538,10 @@ class CompiledSharing:
 
     def set_shares(self, shares: Floats) -> None:
         """Let users own these GPUs of each model."""
-        self._own(self._c, np.ascontiguousarray(shares))
+        if len(self._models) > 1:
+            self._own(self._c, np.ascontiguousarray(shares))
+        else:
+            self._c.shares[:] = shares
 
     def decide(self, now: int, part: float, *, begins: bool) -> tuple[Ints, WrittenStarts]:
         """Return who stops, and who starts on which nodes; `part` of the quantum is left."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SharingCore",
+    "meet",
     "new_core",
     "new_entries",
     "new_jobs",
@@ -440,6 +441,17 @@ def sort_jobs(c, row, n):
             c.lists[row, k] = c.lists[row, k - 1]
             k -= 1
         c.lists[row, k] = j
+
+
+@compiled
+def meet(c, rows, weights):
+    """Take note of jobs, a row each: number, user, gang, rank, kind, offset, models."""
+    for i in range(weights.size):
+        j = rows[i, 0]
+        c.jobs[j].user, c.jobs[j].gang, c.jobs[j].rank = rows[i, 1], rows[i, 2], rows[i, 3]
+        c.jobs[j].kind, c.jobs[j].offset, c.jobs[j].weight = rows[i, 4], rows[i, 5], weights[i]
+        for g in range(c.models.size):
+            c.able[j, g] = rows[i, 6 + g] > 0
 
 
 @compiled

@@ -61,55 +61,67 @@ def decide(c, now, part, begins):
     _write(c)
 
 
-@inner
+@compiled
 def _queue(c, unhoused):
-    """Queues of each user's jobs that have no home, or that do not run next."""
+    """Queues of each user's jobs that have no home, or that do not run next, as they are taken.
+
+    By weight, then those that run, then by rank, as which jobs that wait and jobs that run come.
+    """
+    row, queue, size, equal = 2 * c.models.size + ALL, 2 * c.models.size + STOP, 0, True
+    for runs in (True, False):
+        for i in range(c.count[ACTIVE]):
+            j = c.lists[row, i]
+            if (c.jobs[j].run_length > 0) == runs and (
+                c.jobs[j].home < 0 if unhoused else not c.jobs[j].busy
+            ):
+                equal = equal and c.jobs[j].weight == c.jobs[c.lists[queue, 0]].weight
+                c.lists[queue, size] = j
+                size += 1
     for u in range(c.users.size):
         c.users[u].head = -1
-    row = 2 * c.models.size + ALL
-    for i in range(c.count[ACTIVE] - 1, -1, -1):
-        j = c.lists[row, i]
-        if c.jobs[j].home < 0 if unhoused else not c.jobs[j].busy:
-            c.jobs[j].behind = c.users[c.jobs[j].user].head
-            c.users[c.jobs[j].user].head = j
+    if not equal:
+        weights = np.empty(size)
+        for i in range(size):
+            weights[i] = -c.jobs[c.lists[queue, i]].weight
+        c.lists[queue, :size] = c.lists[queue, :size][np.argsort(weights, kind="mergesort")]
+    for i in range(size - 1, -1, -1):
+        j = c.lists[queue, i]
+        c.jobs[j].behind = c.users[c.jobs[j].user].head
+        c.users[c.jobs[j].user].head = j
 
 
 @inner
-def _unqueue(c, j):
-    """Take a job from its user's queue."""
-    u = c.jobs[j].user
-    if c.users[u].head == j:
-        c.users[u].head = c.jobs[j].behind
-        return
-    other = c.users[u].head
-    while c.jobs[other].behind != j:
-        other = c.jobs[other].behind
-    c.jobs[other].behind = c.jobs[j].behind
-
-
-@inner
-def _next_user(c):
-    """The user that has least for its tickets, of those with a queue; -1 for none."""
-    best, least = -1, 0.0
+def _with_queue(c):
+    """List the users that have a queue; returns how many they are."""
+    size = 0
     for u in range(c.users.size):
         if c.users[u].head >= 0:
-            ratio = c.users[u].used / c.users[u].worth
-            if best < 0 or ratio < least:
-                best, least = u, ratio
+            c.users[size].short = u
+            size += 1
+    return size
+
+
+@inner
+def _next_user(c, size):
+    """Where in the list the user stands that has least for its tickets."""
+    best, least = 0, 0.0
+    for i in range(size):
+        u = c.users[i].short
+        ratio = c.users[u].used / c.users[u].worth
+        if i == 0 or ratio < least:
+            best, least = i, ratio
     return best
 
 
 @inner
-def _comes_first(c, j, other, by_place):
-    """Whether a job comes before another of its user."""
-    if c.jobs[j].weight != c.jobs[other].weight:
-        return c.jobs[j].weight > c.jobs[other].weight
-    if by_place and (c.jobs[j].run_length > 0) != (c.jobs[other].run_length > 0):
-        return c.jobs[j].run_length > 0
-    return c.jobs[j].rank < c.jobs[other].rank
+def _drop_user(c, at, size):
+    """Take a user from the list."""
+    for i in range(at, size - 1):
+        c.users[i].short = c.users[i + 1].short
+    return size - 1
 
 
-@inner
+@compiled
 def _allocate(c, now):
     """Algorithm 2: give new jobs their home."""
     if c.count[NEW] == 0:
@@ -119,19 +131,13 @@ def _allocate(c, now):
         c.users[u].used = 0
         for g in range(c.models.size):
             c.users[u].used += c.demand[g, u]
-    while True:
-        u = _next_user(c)  # line 2
-        if u < 0:
-            return
-        best = c.users[u].head
-        j = c.jobs[best].behind
-        while j >= 0:
-            if _comes_first(c, j, best, False):  # line 3
-                best = j
-            j = c.jobs[j].behind
-        _unqueue(c, best)
-        find_home(c, best, _model_for(c, best), now)
-        c.users[u].used += c.jobs[best].gang
+    for _ in range(c.count[NEW]):
+        users = _with_queue(c)
+        u = c.users[_next_user(c, users)].short  # line 2
+        j = c.users[u].head  # line 3
+        c.users[u].head = c.jobs[j].behind
+        find_home(c, j, _model_for(c, j), now)
+        c.users[u].used += c.jobs[j].gang
 
 
 @inner
@@ -447,6 +453,11 @@ def _idle_place(c, j):
         for k in range(c.jobs[j].offset, c.jobs[j].offset + c.jobs[j].run_length):
             c.entries[k].next, c.entries[k].next_gpus = c.entries[k].run, c.entries[k].run_gpus
         return True
+    wide = 0  # gangs that find no room on any model
+    for g in range(c.models.size):
+        wide = max(wide, c.models[g].fails)
+    if c.jobs[j].gang >= wide:
+        return False
     known, before, newest = is_known(c, j), np.inf, c.models.size
     while True:
         best, most = -1, -np.inf
@@ -484,30 +495,22 @@ def _use_idle(c):
     _queue(c, False)
     for g in range(c.models.size):
         c.models[g].fails = idle + 1
-    while idle > 0:
-        u = _next_user(c)
-        if u < 0:
-            return
-        best, before, j = -1, -1, c.users[u].head
-        while j >= 0:
-            behind = c.jobs[j].behind
-            if not _idle_place(c, j):  # nor will it later: room only shrinks
-                if before < 0:
-                    c.users[u].head = behind
-                else:
-                    c.jobs[before].behind = behind
-            else:
-                before = j
-                if best < 0 or _comes_first(c, j, best, True):
-                    best = j
-            j = behind
-        if best < 0:
+    users = _with_queue(c)
+    while idle > 0 and users > 0:
+        at = _next_user(c, users)
+        u = c.users[at].short
+        j = c.users[u].head
+        while j >= 0 and not _idle_place(c, j):  # nor will it later: room only shrinks
+            j = c.jobs[j].behind
+        c.users[u].head = c.jobs[j].behind if j >= 0 else -1
+        if c.users[u].head < 0:
+            users = _drop_user(c, at, users)
+        if j < 0:
             continue
-        _unqueue(c, best)
-        c.jobs[best].busy = True
-        c.users[u].used += c.jobs[best].gang
-        idle -= c.jobs[best].gang
-        for k in range(c.jobs[best].offset, c.jobs[best].offset + c.jobs[best].next_length):
+        c.jobs[j].busy = True
+        c.users[u].used += c.jobs[j].gang
+        idle -= c.jobs[j].gang
+        for k in range(c.jobs[j].offset, c.jobs[j].offset + c.jobs[j].next_length):
             c.servers[c.entries[k].next].free -= c.entries[k].next_gpus
 
 

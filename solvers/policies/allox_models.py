@@ -50,14 +50,19 @@ from .position_matching import FORBIDDEN, position_matching
 GROUPS = 32
 
 
-def matched_starts(times: Ints, free: Ints, delays: Ints | None = None) -> list[tuple[int, int]]:
+def matched_starts(
+    times: Ints, free: Ints, delays: Ints | None = None, *, first: int | None = None
+) -> list[tuple[int, int]]:
     """Jobs and models in the order in which each model tries them; whether they fit is not asked.
+
+    Of the `first` models only, where that is given.
 
     >>> matched_starts(np.array([[3, 2], [10, 4]]), np.array([1, 1]))
     [(0, 0), (1, 1)]
     """
     matching = position_matching(times, free, delays)
-    jobs = np.flatnonzero(matching.model >= 0)
+    last = len(free) if first is None else first
+    jobs = np.flatnonzero((matching.model >= 0) & (matching.model < last))
     model = matching.model[jobs]
     order = np.lexsort((jobs, times[jobs, model], -matching.position[jobs], model))
     return list(zip(jobs[order].tolist(), model[order].tolist(), strict=True))
@@ -106,15 +111,15 @@ class AlloxOnModels:
     def _start(self, state: State, jobs: Ints, starts: dict[int, Any]) -> None:
         """Match until nobody starts: a gang takes more than the one GPU that is counted."""
         room, held, times = FreeGpus.of(state, {}), self._held(state), self._times(state, jobs)
-        waits = np.arange(jobs.size)
-        while waits.size:
+        gangs, waits = state.gpus[jobs], np.arange(jobs.size)
+        while self._finds_room(room, gangs[waits], times[waits]):
             left, begun = room.by_model(), []
             model, count, delay = _groups(left, held)
             matched = np.ascontiguousarray(times[waits][:, model])
-            for i, g in matched_starts(matched, count, delay):
+            for i, g in matched_starts(matched, count, delay, first=len(left)):
                 k = int(waits[i])
-                gang = int(state.gpus[jobs[k]])
-                if g < len(left) and gang <= left[g] and (found := room.find(g, gang)) is not None:
+                gang = int(gangs[k])
+                if gang <= left[g] and (found := room.find(g, gang)) is not None:
                     starts[int(jobs[k])] = found
                     left[g] -= gang
                     begun.append(k)
@@ -122,6 +127,14 @@ class AlloxOnModels:
             if not begun:
                 break
             waits = np.setdiff1d(waits, begun)
+
+    def _finds_room(self, room: FreeGpus, gangs: Ints, times: Ints) -> bool:
+        """Whether any of these jobs could start now: if not, nobody need be matched."""
+        for g, left in enumerate(room.by_model()):
+            for gang in set(gangs[(times[:, g] != FORBIDDEN) & (gangs <= left)].tolist()):
+                if place(gang, room.free[g], room.sizes[g], spread=self.spread) is not None:
+                    return True
+        return False
 
     def next_change(self, state: State) -> int | None:
         """Return when other users may be served; no run time changes while a job waits."""
@@ -151,7 +164,9 @@ class AlloxOnModels:
     def _times(self, state: State, jobs: Ints) -> Ints:
         """Seconds of each job on each model, rounded up; none where its gang has no place."""
         gangs, speeds = state.gpus[jobs], state.speeds[jobs]
-        fits = np.array([self._fits(gang) for gang in gangs.tolist()]).reshape(speeds.shape)
+        sizes, which = np.unique(gangs, return_inverse=True)
+        rows = np.array([self._fits(gang) for gang in sizes.tolist()], dtype=np.bool_)
+        fits = rows.reshape(sizes.size, speeds.shape[1])[which]
         exact = -(-state.work[jobs, None] * FULL_SPEED // np.maximum(speeds, 1))
         return np.where(fits & (speeds > 0), np.maximum(exact, 1), FORBIDDEN)
 
@@ -167,12 +182,15 @@ class AlloxOnModels:
 def _groups(free: list[int], held: list[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
     """Model, GPUs and delay of each group; first the free GPUs of each model."""
     rows = [(g, count, 0) for g, count in enumerate(free)]
-    for g in range(len(free)):
-        count: dict[int, int] = {}
-        for _, end, gpus in sorted(row for row in held if row[0] == g):
-            count[end] = count.get(end, 0) + gpus
-        ends = np.array(list(count), dtype=np.int64)
-        for part in np.array_split(ends, min(GROUPS, ends.size)) if ends.size else ():
-            rows.append((g, sum(count[end] for end in part.tolist()), int(part[-1])))
+    until: list[dict[int, int]] = [{} for _ in free]
+    for g, end, gpus in sorted(held):
+        until[g][end] = until[g].get(end, 0) + gpus
+    for g, own in enumerate(until):
+        ends, counts = list(own), list(own.values())
+        most, first = min(GROUPS, len(ends)), 0
+        for k in range(most):
+            last = first + len(ends) // most + (k < len(ends) % most)
+            rows.append((g, sum(counts[first:last]), ends[last - 1]))
+            first = last
     model, gpus_of, delay = np.array(rows, dtype=np.int64).T
     return model, gpus_of, delay

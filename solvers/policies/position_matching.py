@@ -120,12 +120,15 @@ def position_matching(
         held, price = _augmented(time, able, count, delay)
     model, position = np.full(len(time), -1), np.zeros(len(time), dtype=np.int64)
     value = np.zeros(len(time), dtype=np.int64)
-    for g, jobs in enumerate(held):
-        order = jobs[np.lexsort((-jobs, -time[jobs, g]))]
-        model[order] = g
-        position[order] = np.arange(order.size) // max(count[g], 1) + 1
-        value[order] = delay[g] + position[order] * time[order, g] + price[g][position[order] - 1]
-    cost = delay[model[able]] + position[able] * time[able, model[able]]
+    size = np.array([jobs.size for jobs in held], dtype=np.int64)
+    jobs, own = np.concatenate([*held, able[:0]]), np.repeat(np.arange(size.size), size)
+    order = np.lexsort((-jobs, -time[jobs, own], own))
+    jobs, seconds = jobs[order], time[jobs[order], own]
+    place = np.arange(jobs.size) - (np.cumsum(size) - size)[own]
+    model[jobs], position[jobs] = own, place // count[own] + 1
+    first = np.cumsum([0, *(prices.size for prices in price)])[own]
+    cost = delay[own] + position[jobs] * seconds
+    value[jobs] = cost + np.concatenate([*price, able[:0]])[first + position[jobs] - 1]
     return Matching(
         model=model, position=position, objective=sum(cost.tolist()), value=value, price=price
     )

@@ -16,33 +16,44 @@ from ...instances.compiled import compiled, inner
 FAR = 2**62
 
 
-@compiled
-def _columns(gpus: Ints, jobs: int) -> tuple[Ints, Ints, Ints]:
-    """Return the first column of each model, the model of each, and the column of each place."""
-    models = gpus.size
-    first = np.zeros(models + 1, dtype=np.int64)
-    for g in range(models):
-        first[g + 1] = first[g] + (jobs // gpus[g] + 1 if gpus[g] else 0)
-    model = np.empty(first[models], dtype=np.int64)
-    column = np.zeros((models, jobs + 1), dtype=np.int64)
-    for g in range(models):
-        model[first[g] : first[g + 1]] = g
-        if gpus[g]:
-            for place in range(jobs + 1):
-                column[g, place] = first[g] + place // gpus[g]
-    return first, model, column
+@inner
+def _longer(g: int, time: int, times: Ints, held: Ints, size: Ints) -> int:
+    """How many jobs of model g take longer there."""
+    low, high = 0, size[g]
+    while low < high:
+        middle = (low + high) // 2
+        if times[held[g, middle], g] > time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _note(
+    there: int, c: int, source: int, j: int, distance: Ints, came: Ints, mover: Ints,
+    nearer: Ints, marked: Bools, count: int,
+) -> int:  # fmt: skip
+    """Reach column c at a distance by moving job j from `source`."""
+    distance[c], came[c], mover[c] = there, source, j
+    if not marked[c]:
+        marked[c] = True
+        nearer[count] = c
+        count += 1
+    return count
 
 
 @inner
 def _reach(
     d: int, source: int, own: int, movers: Ints, times: Ints, delays: Ints, usable: Ints,
-    place: Ints, column: Ints, first: Ints, price: Ints, distance: Ints, came: Ints, mover: Ints,
-    nearer: Ints, marked: Bools,
-) -> int:  # fmt: skip
+    gpus: Ints, held: Ints, size: Ints, first: Ints, price: Ints, distance: Ints, came: Ints,
+    mover: Ints, nearer: Ints, marked: Bools, least: int,
+) -> tuple[int, int]:  # fmt: skip
     """Move each of `movers` from `source`, a column of model `own`, to where it fits elsewhere.
 
     Where it fits is the column in which its place is, and the one before when the place is the
-    first of its column: any other column is reached no nearer than by shifts from there.
+    first of its column: any other column is reached no nearer than by shifts from there. What is
+    further than a column with room, `least`, is no part of a shortest path.
     """
     count = 0
     for j in movers:
@@ -51,39 +62,23 @@ def _reach(
             base -= (source - first[own] + 1) * times[j, own] + delays[own] + price[source]
         for g in usable:
             time = times[j, g]
-            if g == own or time < 0:
+            if g == own or time < 0 or base + delays[g] + time > least:
                 continue
-            last = column[g, place[j, g]]
-            for c in range(column[g, max(place[j, g] - 1, 0)], last + 1):
-                there = base + (c - first[g] + 1) * time + delays[g] + price[c]
-                if there < distance[c]:
-                    distance[c], came[c], mover[c] = there, source, j
-                    if not marked[c]:
-                        marked[c] = True
-                        nearer[count] = c
-                        count += 1
-    return count
+            place = _longer(g, time, times, held, size)
+            for k in range(max(place - 1, 0) // gpus[g], place // gpus[g] + 1):
+                c = first[g] + k
+                there = base + (k + 1) * time + delays[g] + price[c]
+                if there < distance[c] and there <= least:
+                    count = _note(there, c, source, j, distance, came, mover, nearer, marked, count)
+                    if (k + 1) * gpus[g] > size[g]:
+                        least = there
+    return count, least
 
 
 @inner
-def _shift(
-    there: int, c: int, source: int, j: int, distance: Ints, came: Ints, mover: Ints,
-    nearer: Ints, marked: Bools, count: int,
-) -> int:  # fmt: skip
-    """Reach column c from its neighbour `source` by moving job j."""
-    if there < distance[c]:
-        distance[c], came[c], mover[c] = there, source, j
-        if not marked[c]:
-            marked[c] = True
-            nearer[count] = c
-            count += 1
-    return count
-
-
-@inner
-def _place(g: int, j: int, times: Ints, place: Ints, held: Ints, size: Ints, step: int) -> None:
+def _place(g: int, j: int, times: Ints, held: Ints, size: Ints, step: int) -> None:
     """Insert job j into the list of model g (step 1), before equal times, or remove it (-1)."""
-    at = place[j, g]
+    at = _longer(g, times[j, g], times, held, size)
     if step > 0:
         for i in range(size[g], at, -1):
             held[g, i] = held[g, i - 1]
@@ -94,10 +89,6 @@ def _place(g: int, j: int, times: Ints, place: Ints, held: Ints, size: Ints, ste
         for i in range(at, size[g] - 1):
             held[g, i] = held[g, i + 1]
     size[g] += step
-    time = times[j, g]
-    for other in range(times.shape[0]):
-        if times[other, g] < time:
-            place[other, g] += step
 
 
 @inner
@@ -146,20 +137,26 @@ def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
 def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Insert the jobs in `order`, each along a shortest path: (held, size, first, price)."""
     jobs, models = times.shape
-    first, model, column = _columns(gpus, jobs)
+    first = np.zeros(models + 1, dtype=np.int64)
+    for g in range(models):
+        first[g + 1] = first[g] + (jobs // gpus[g] + 1 if gpus[g] else 0)
+    columns = first[models]
+    model = np.empty(columns, dtype=np.int64)
+    for g in range(models):
+        model[first[g] : first[g + 1]] = g
     usable = np.flatnonzero(gpus)
     held, size = np.empty((models, jobs), dtype=np.int64), np.zeros(models, dtype=np.int64)
-    place = np.zeros((jobs, models), dtype=np.int64)
-    price, distance = np.zeros(model.size, dtype=np.int64), np.full(model.size, FAR)
-    came, mover = np.empty(model.size, dtype=np.int64), np.empty(model.size, dtype=np.int64)
+    price, distance = np.zeros(columns, dtype=np.int64), np.full(columns, FAR)
+    came, mover = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
     nearer, reached, heap = np.empty_like(came), np.empty_like(came), np.empty_like(came)
-    where = np.full(model.size, -1)
-    marked, seen = np.zeros(model.size, dtype=np.bool_), np.zeros(model.size, dtype=np.bool_)
+    where, one = np.full(columns, -1), np.empty(1, dtype=np.int64)
+    marked, seen = np.zeros(columns, dtype=np.bool_), np.zeros(columns, dtype=np.bool_)
     for job in order:
         count, length, end = 0, 0, -1
-        found = _reach(
-            0, -1, -1, np.array([job]), times, delays, usable, place, column, first,
-            price, distance, came, mover, nearer, marked,
+        one[0] = job
+        found, least = _reach(
+            0, -1, -1, one, times, delays, usable, gpus, held, size, first,
+            price, distance, came, mover, nearer, marked, FAR,
         )  # fmt: skip
         while True:
             for i in range(found):
@@ -182,17 +179,21 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
                 end = c
                 break
             movers = held[g, low : low + machines]
-            found = _reach(
-                d, c, g, movers, times, delays, usable, place, column, first,
-                price, distance, came, mover, nearer, marked,
+            found, least = _reach(
+                d, c, g, movers, times, delays, usable, gpus, held, size, first,
+                price, distance, came, mover, nearer, marked, least,
             )  # fmt: skip
             j = movers[-1]
             there = d + times[j, g] + price[c + 1] - price[c]
-            found = _shift(there, c + 1, c, j, distance, came, mover, nearer, marked, found)
+            if there < distance[c + 1] and there <= least:
+                found = _note(there, c + 1, c, j, distance, came, mover, nearer, marked, found)
+                if low + 2 * machines > size[g]:
+                    least = there
             if low:
                 j = movers[0]
                 there = d - times[j, g] + price[c - 1] - price[c]
-                found = _shift(there, c - 1, c, j, distance, came, mover, nearer, marked, found)
+                if there < distance[c - 1] and there <= least:
+                    found = _note(there, c - 1, c, j, distance, came, mover, nearer, marked, found)
         shortest = distance[end] if end >= 0 else 0
         for i in range(count):
             c = reached[i]
@@ -202,7 +203,7 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
             source, j = came[end], mover[end]
             if source < 0 or model[source] != model[end]:
                 if source >= 0:
-                    _place(model[source], j, times, place, held, size, -1)
-                _place(model[end], j, times, place, held, size, 1)
+                    _place(model[source], j, times, held, size, -1)
+                _place(model[end], j, times, held, size, 1)
             end = source
     return held, size, first, price

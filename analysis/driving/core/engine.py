@@ -221,7 +221,9 @@ class Compiled(Simulation):
         aside = withheld(decision, state, self.dedicated, self.policy.name)
         self._change_free(aside, -1)
         steps = self.steps.of(decision)
-        if steps is None or not self._carry_out(self.machine, *steps):
+        if steps is None or (
+            any(map(len, steps[:2])) and not self._carry_out(self.machine, *steps)
+        ):
             self._execute(decision, state)
         self._change_free(aside, 1)
         self._set_timer()

@@ -7,12 +7,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ....instances import Schedule
 from ....instances.model import FULL_SPEED, Instance
 from ....instances.remembered import remembered
 from ..drive import job_speeds, models_of
 from ..run import EventKind, Floats, Ints, Run
-from ..segments import Segments
-from .parts import Line, active_jobs, changes, degree, held_until, segment_gangs, users_with_jobs
+from ..segments import Segments, by_jobs
+from .parts import (
+    Line,
+    active_jobs,
+    changes,
+    degree,
+    held_until,
+    over_segments,
+    segment_gangs,
+    users_with_jobs,
+)
 
 Since = Literal["release", "visible"]
 
@@ -25,9 +35,7 @@ def completion_time(run: Run) -> Floats:
 
 def wait_time(run: Run) -> Floats:
     """Return the seconds from submission to completion in which each job held no GPUs."""
-    plan = run.schedule
-    held = np.bincount(plan.job, plan.end - plan.start, len(run.records))
-    return completion_time(run) - held
+    return completion_time(run) - over_segments(run, lambda plan: plan.end - plan.start)
 
 
 def ideal_time(run: Run) -> Ints:
@@ -115,7 +123,7 @@ def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> flo
 
 def busy_time(run: Run, times: ArrayLike) -> Ints:
     """Return the GPU seconds that all jobs together held until each of `times`."""
-    whole = np.zeros(len(run.schedule), dtype=np.int64)
+    whole = np.zeros(len(run.records), dtype=np.int64)
     total: Ints = held_until(run, times, whole, 1)[0]
     return total
 
@@ -133,9 +141,10 @@ def wanted_time(run: Run, times: ArrayLike) -> Floats:
 
 def preemptions(run: Run) -> Ints:
     """Return how often each job lost its GPUs before it was complete, moves included."""
-    log = run.events
-    lost = (log.kind == EventKind.SUSPEND) | (log.kind == EventKind.KILL)
-    times: Ints = np.bincount(log.job[lost], minlength=len(run.records))
+    times: Ints = np.zeros(len(run.records), dtype=np.int64)
+    for log in run.events.blocks():
+        lost = (log.kind == EventKind.SUSPEND) | (log.kind == EventKind.KILL)
+        times += np.bincount(log.job[lost], minlength=times.size)
     return times
 
 
@@ -145,16 +154,18 @@ def renewals(run: Run) -> Ints:
     Derived from the schedule: lease boundaries strictly inside its segments. A policy that does not
     preempt has no leases, and the number says nothing.
     """
-    plan, lease = run.schedule, run.rules.lease_length
-    begin = plan.start // lease * lease if run.rules.synchronous else plan.start
-    inside = (plan.end - 1 - begin) // lease
-    return np.bincount(plan.job, inside, len(run.records)).astype(np.int64)
+    lease = run.rules.lease_length
+
+    def inside(plan: Schedule) -> Ints:
+        begin = plan.start // lease * lease if run.rules.synchronous else plan.start
+        return (plan.end - 1 - begin) // lease
+
+    return over_segments(run, inside).astype(np.int64)
 
 
 def attained_time(run: Run) -> Ints:
     """Return A_i, the GPU seconds that each job held: eq. (2), overhead included."""
-    plan = run.schedule
-    held = np.bincount(plan.job, segment_gangs(run) * (plan.end - plan.start), len(run.records))
+    held = over_segments(run, lambda plan: segment_gangs(plan) * (plan.end - plan.start))
     return held.astype(np.int64)
 
 
@@ -193,10 +204,13 @@ def service_time(run: Run) -> Ints:
     """Return the GPU seconds of progress of each job: A_i without overhead and lost work."""
     book = run.records
     if _has_speeds(run.require_instance()):
-        seg = Segments.of(run)
-        seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
-        served = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(book))
-        return served.astype(np.int64)
+        served = np.zeros(len(book), dtype=np.int64)
+        for first, part in by_jobs(run):
+            seg = Segments.of(part)
+            seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
+            own = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(part.records))
+            served[first : first + own.size] = own
+        return served
     return np.where(book.rejected, 0, book.gpus * (book.work - book.left))
 
 
@@ -233,9 +247,10 @@ def finish_time_fairness(run: Run) -> Floats:
 
 def profiling_wait(run: Run) -> Floats:
     """Return the seconds from each job's submission to the end of its last profiling."""
-    log, until = run.events, np.full(len(run.records), np.nan)
-    over = log.kind == EventKind.PROFILED
-    until[log.job[over]] = log.time[over]  # times do not fall: the last one stays
+    until = np.full(len(run.records), np.nan)
+    for log in run.events.blocks():
+        over = log.kind == EventKind.PROFILED
+        until[log.job[over]] = log.time[over]  # times do not fall: the last one stays
     return until - run.records.release
 
 
@@ -244,10 +259,14 @@ def is_elastic(run: Run) -> bool:
 
     Bounds for gangs do not hold for such a run.
     """
-    plan, log = run.schedule, run.events
-    other = segment_gangs(run) != run.records.gpus[plan.job]
+    others: set[tuple[int, int]] = set()
+    for plan in run.schedule.blocks():
+        other = segment_gangs(plan) != run.records.gpus[plan.job]
+        others |= set(zip(plan.job[other].tolist(), plan.start[other].tolist(), strict=True))
+    if not others:
+        return False
+    log = run.events
     to_profile = log.kind == EventKind.PROFILE
-    known = set(zip(log.job[to_profile].tolist(), log.time[to_profile].tolist(), strict=True))
-    return not known.issuperset(
-        zip(plan.job[other].tolist(), plan.start[other].tolist(), strict=True)
+    return not others.issubset(
+        zip(log.job[to_profile].tolist(), log.time[to_profile].tolist(), strict=True)
     )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ....instances import Schedule
 from ..run import Floats, Ints, Run
 
 DAY, HOUR = 86_400, 3_600
@@ -191,18 +192,27 @@ def _users_with_jobs(run: Run) -> Iterator[UserShares]:
         yield UserShares(number, members, knots, np.asarray(fair, dtype=np.float64), unit)
 
 
-def segment_gangs(run: Run) -> Ints:
+def segment_gangs(plan: Schedule) -> Ints:
     """GPUs of each segment."""
-    plan = run.schedule
     if not len(plan):
         return plan.job
     return np.add.reduceat(plan.gpus, plan.ptr[:-1])
 
 
+def over_segments(run: Run, amount: Callable[[Schedule], Ints]) -> Floats:
+    """Sum over each job's segments of an amount that a block of them gives; integers are exact."""
+    total = np.zeros(len(run.records))
+    for plan in run.schedule.blocks():
+        total += np.bincount(plan.job, amount(plan), total.size)
+    return total
+
+
 def held_until(run: Run, times: ArrayLike, group: Ints, groups: int) -> Ints:
-    """GPU seconds held until `times` by each group of segments: (groups, times)."""
-    plan = run.schedule
-    return held_by(plan.start, plan.end, segment_gangs(run), times, group, groups)
+    """GPU seconds held until `times` by each group of jobs: (groups, times)."""
+    held = np.zeros((groups, np.size(times)), dtype=np.int64)
+    for plan in run.schedule.blocks():
+        held += held_by(plan.start, plan.end, segment_gangs(plan), times, group[plan.job], groups)
+    return held
 
 
 def held_by(start: Ints, end: Ints, gpus: Ints, times: ArrayLike, group: Ints, groups: int) -> Ints:

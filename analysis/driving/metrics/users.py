@@ -17,7 +17,7 @@ By = Literal["demand", "quota"]
 
 def user_attained_time(run: Run, times: ArrayLike) -> Ints:
     """Return the GPU seconds that each user's jobs held until each of `times`: eq. (11)."""
-    return held_until(run, times, run.records.user[run.schedule.job], len(run.user_weight))
+    return held_until(run, times, run.records.user, len(run.user_weight))
 
 
 def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
