@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as for what a shell runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: a test may not depend on how fast the machine is.
 settings.register_profile("dev", deadline=None)

@@ -185,7 +185,7 @@ def theorem_3(case: Online) -> Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Misreport:
+class FalseReport:
     """A user that tells of other jobs than it has.
 
     Parameters
@@ -214,17 +214,17 @@ class Misreport:
         return worth - paid + float(books.income[self.truth.users.index(self.user)].sum())
 
 
-def lie(case: Misreport) -> Sides:
+def lie(case: FalseReport) -> Sides:
     """What the user has of the lie, and of the truth."""
     return Sides(case.gain(honest=False) - 1e-9, case.gain(honest=True))
 
 
-def draw_misreport(rng: Rng) -> Misreport:
+def draw_misreport(rng: Rng) -> FalseReport:
     """One job of u0 is told to be worth otherwise, or to have fewer chunks."""
     case = draw_online(rng)
     jobs = list(case.problem.jobs)
     told = [_told(rng, job) if job.user == "u0" else job for job in jobs]
-    return Misreport(case.problem, _with_jobs(case.problem, told), "u0", case.params)
+    return FalseReport(case.problem, _with_jobs(case.problem, told), "u0", case.params)
 
 
 def _with_jobs(problem: Irmp, jobs: Sequence[ParameterServerJob]) -> Irmp:
@@ -238,30 +238,30 @@ def _told(rng: Rng, job: ParameterServerJob) -> ParameterServerJob:
     return replace(job, gpus=1, minibatches=job.gpus * job.minibatches)
 
 
-def slope_of_the_example() -> Misreport:
+def slope_of_the_example() -> FalseReport:
     """u2 says that each slot costs 4, not 2."""
     truth = paper_example(FIRST)
     jobs = list(truth.jobs)
     jobs[1] = replace(jobs[1], utility=Linear(-4, 100))
-    return Misreport(truth, _with_jobs(truth, jobs), "u2", BY_NUMBER)
+    return FalseReport(truth, _with_jobs(truth, jobs), "u2", BY_NUMBER)
 
 
-def slope_on_one_server() -> Misreport:
+def slope_on_one_server() -> FalseReport:
     """u2 says that each slot costs 8, not 4."""
-    return Misreport(two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2")
+    return FalseReport(two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2")
 
 
-def fewer_chunks() -> Misreport:
+def fewer_chunks() -> FalseReport:
     """u2 says that its 6 mini-batches are one chunk, not two."""
     a = one_job("a", Linear(-4, 40), workers=2, user="u1", release=2, rates=(0.5, 0.25))
     b = one_job("b", Linear(-6, 60), workers=2, work=3, user="u2", release=2, rates=(2.0, 1.0))
     one_chunk = replace(b, gpus=1, minibatches=6)
     quotas = {"u1": (2, 2), "u2": (2, 2)}
     truth, told = (tenants([(4, 4)], [a, job], quotas) for job in (b, one_chunk))
-    return Misreport(truth, told, "u2")
+    return FalseReport(truth, told, "u2")
 
 
-def convex_in_stage_2() -> Misreport:
+def convex_in_stage_2() -> FalseReport:
     """u2 has no quota; what it says that its job is worth is counted from the round's beginning."""
     a = one_job("a", Linear(-1, 50), workers=2, work=2, user="u1", release=3)
     truth, told = (
@@ -272,7 +272,7 @@ def convex_in_stage_2() -> Misreport:
         )
         for e in (20.0, 12.0)
     )
-    return Misreport(truth, told, "u2", TWO_ROUNDS)
+    return FalseReport(truth, told, "u2", TWO_ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ def alone(case: Online) -> Sides | None:
     assert alone is not None
     before, sides = case.problem.earnings(alone), []
     for user in case.problem.users:
-        with_others = Misreport(case.problem, case.problem, user, case.params).gain(honest=True)
+        with_others = FalseReport(case.problem, case.problem, user, case.params).gain(honest=True)
         sides.append(Sides(before[user] - 1e-9, with_others))
     return max(sides, key=lambda side: side.left - side.right)
 
