@@ -15,6 +15,8 @@ from .page import Topic
 if TYPE_CHECKING:
     from ..audit import Audit
 
+__all__ = ["write_audit_report"]
+
 COLUMNS = (
     Column(lambda one: one.sure, "proved or odd"),
     Column(lambda one: one.kind, "what"),

@@ -17,6 +17,8 @@ from .describe import LEVELS, LIMITS, Description, GangClass
 from .describe_plot import draw, size_bars
 from .page import Topic
 
+__all__ = ["write_description_report"]
+
 MOST_BINS = 240  # of the use over time
 #: what is drawn of each class of gang sizes: key, name, unit
 MEASURED = (

@@ -47,6 +47,8 @@ from .page import Topic
 from .replay_tables import earning_words, failures, informed, legend, measured, referee
 from .wait_table import wait_notes, wait_table
 
+__all__ = ["write_replay_report"]
+
 MOST_CERTIFICATE = 5_000  # characters
 MOST_WAITS = 5  # of each policy
 

@@ -16,6 +16,8 @@ from .chart_data import Data
 from .columns import Column, ColumnTable
 from .page import Topic
 
+__all__ = ["write_study_report"]
+
 COLUMNS = (
     Column(lambda one: one.text if one.in_paper else f"{one.text} *", "statement"),
     Column(lambda one: one.instance, "on"),

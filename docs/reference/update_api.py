@@ -36,6 +36,10 @@ MODULES = {
     "gangsched.analysis.comparing.comparison": "analysis/comparing/comparison.py",
     "gangsched.plots": "analysis/show/plots.py",
     "gangsched.analysis.show.report": "analysis/show/report.py",
+    "gangsched.analysis.show.replay_report": "analysis/show/replay_report.py",
+    "gangsched.analysis.show.describe_report": "analysis/show/describe_report.py",
+    "gangsched.analysis.show.audit_report": "analysis/show/audit_report.py",
+    "gangsched.analysis.show.study_report": "analysis/show/study_report.py",
     "gangsched.theorems": "analysis/papers/theorems.py",
     "gangsched.reproduce": "analysis/papers/reproduce.py",
 }
