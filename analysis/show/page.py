@@ -63,7 +63,7 @@ class Cell(NamedTuple):
     span: int = 1
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A row of cells, and its class."""
 
     cells: Sequence[Cell]
@@ -194,7 +194,7 @@ def rows(
         return [t if isinstance(t, Cell) else Cell(t, kind) for t, kind in pairs]
 
     top = [*([list(above)] if above else []), cells(heads)]
-    return _part("table", name, top, [Line(cells(line)) for line in lines], [], "data")
+    return _part("table", name, top, [TableLine(cells(line)) for line in lines], [], "data")
 
 
 def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
@@ -207,7 +207,7 @@ def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
         for c in columns
     ]
     lines = [
-        Line(
+        TableLine(
             [
                 Cell(text, kind, _number(c, row))
                 for c, kind, text in zip(columns, kinds, texts, strict=True)
