@@ -52,7 +52,7 @@ DARK_PICTURES = "".join(
 )
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """One cell of a table: text, classes, the number behind it and its unit, in CSV."""
 
     text: object
@@ -63,10 +63,10 @@ class Cell(NamedTuple):
     span: int = 1
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A row of cells, and its class."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     kind: str = ""
 
 
@@ -179,22 +179,22 @@ def facts(facts: Mapping[str, object]) -> Markup:
 
 
 def rows(
-    heads: Sequence[str | Cell],
+    heads: Sequence[str | TableCell],
     lines: Iterable[Sequence[object]],
     *,
     numbers: Container[int] = (),
     name: str = "",
-    above: Sequence[Cell] = (),
+    above: Sequence[TableCell] = (),
 ) -> Markup:
     """Return rows of texts or cells below headings; what stands at `numbers` is one."""
 
-    def cells(texts: Sequence[object]) -> list[Cell]:
+    def cells(texts: Sequence[object]) -> list[TableCell]:
         kinds = ["number" if k in numbers else "" for k in range(len(texts))]
         pairs = zip(texts, kinds, strict=True)
-        return [t if isinstance(t, Cell) else Cell(t, kind) for t, kind in pairs]
+        return [t if isinstance(t, TableCell) else TableCell(t, kind) for t, kind in pairs]
 
     top = [*([list(above)] if above else []), cells(heads)]
-    return _part("table", name, top, [Line(cells(line)) for line in lines], [], "data")
+    return _part("table", name, top, [TableLine(cells(line)) for line in lines], [], "data")
 
 
 def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
@@ -203,13 +203,13 @@ def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
     by_column = list(zip(*written, strict=True)) or [()] * len(columns)
     kinds = [_kind(c, texts) for c, texts in zip(columns, by_column, strict=True)]
     heads = [
-        Cell(c.title, "number" * c.number, unit=c.unit if c.write in WITH_UNIT else "")
+        TableCell(c.title, "number" * c.number, unit=c.unit if c.write in WITH_UNIT else "")
         for c in columns
     ]
     lines = [
-        Line(
+        TableLine(
             [
-                Cell(text, kind, _number(c, row))
+                TableCell(text, kind, _number(c, row))
                 for c, kind, text in zip(columns, kinds, texts, strict=True)
             ],
             "best" * (row is best),
@@ -217,7 +217,7 @@ def table(table: ColumnTable, *, best: object = None, name: str = "") -> Markup:
         for row, texts in zip(table.rows, written, strict=True)
     ]
     below = [
-        [Cell(text, "number" * c.number) for c, text in zip(columns, texts, strict=True)]
+        [TableCell(text, "number" * c.number) for c, text in zip(columns, texts, strict=True)]
         for part in table.below()
         for texts in part
     ]
@@ -242,11 +242,11 @@ def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> Marku
 
     Rows that are not complete take no part in that; a column without any value is left out.
     """
-    names = [Cell(row.values[name], "number") for row in rows]
+    names = [TableCell(row.values[name], "number") for row in rows]
     groups = []
     for section in sections:
         lines = [_across(column, rows) for column in section.every if wanted(column, rows)]
-        groups.append(([Cell(section.title), *names], lines))
+        groups.append(([TableCell(section.title), *names], lines))
     return _part("across", " ".join(section.title for section in sections), groups)
 
 
@@ -257,7 +257,7 @@ def wanted(column: Column, rows: Sequence[Any]) -> bool:
     return any(values) if optional else any(value is not None for value in values)
 
 
-def _across(column: Column, rows: Sequence[Any]) -> list[Cell]:
+def _across(column: Column, rows: Sequence[Any]) -> list[TableCell]:
     texts, _ = column.texts(rows, "–")
     rated = {
         k: column.better * value
@@ -267,10 +267,10 @@ def _across(column: Column, rows: Sequence[Any]) -> list[Cell]:
     best = {texts[k] for k, value in rated.items() if value == max(rated.values())}
     kind = "number timing" if column.key == "runtime" else "number"
     cells = [
-        Cell(text, kind, _number(column, rows[k]), best=k in rated and text in best)
+        TableCell(text, kind, _number(column, rows[k]), best=k in rated and text in best)
         for k, text in enumerate(texts)
     ]
-    return [Cell(column.title), *cells]
+    return [TableCell(column.title), *cells]
 
 
 # --- pictures and charts -------------------------------------------------------------------------

@@ -456,14 +456,14 @@ def _models(found: Replay) -> list[Topic]:
 
 def _work(found: Replay) -> list[Markup]:
     """What each user held and did, in each run."""
-    names = [page.Cell(row.name, "number", span=len(USERS)) for row in found.rows]
+    names = [page.TableCell(row.name, "number", span=len(USERS)) for row in found.rows]
     below = [column.heading for column in USERS] * len(found.rows)
     lines = []
     for user in found.rows[0].users:
         rows = (row.users[user] for row in found.rows)
         lines.append((user or "all jobs", *(c.text(row, "–") for row in rows for c in USERS)))
     heads, numbers = ["user", *below], range(1, 1 + len(below))
-    above = [page.Cell(""), *names]
+    above = [page.TableCell(""), *names]
     table = page.rows(heads, lines, numbers=numbers, name="users by model", above=above)
     return [table, page.muted(WORK)]
 
@@ -555,11 +555,13 @@ def _records(found: Replay) -> list[Topic]:
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,
-            page.Cell(json.dumps(dict(run.parameters), default=str, ensure_ascii=False), "text"),
+            page.TableCell(
+                json.dumps(dict(run.parameters), default=str, ensure_ascii=False), "text"
+            ),
             "–" if run.seed is None else run.seed,
             f"{run.stop.value} at {run.now:,} {unit}",
             run.digest()[:16],
-            page.Cell(f"{run.runtime:.2f} s", "number timing"),
+            page.TableCell(f"{run.runtime:.2f} s", "number timing"),
         )
         lines.append(texts)
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
