@@ -248,7 +248,9 @@ def slope_of_the_example() -> FalseReport:
 
 def slope_on_one_server() -> FalseReport:
     """u2 says that each slot costs 8, not 4."""
-    return FalseReport(two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2")
+    return FalseReport(
+        two_in_a_row((-4, -4), constant=20), two_in_a_row((-4, -8), constant=20), "u2"
+    )
 
 
 def fewer_chunks() -> FalseReport:
