@@ -64,10 +64,13 @@ def written(
     instance: Instance[Any] = INSTANCE,
     bounds: Any = None,
     fairness: Any = (),
+    known: Any = None,
     **more: Any,
 ) -> str:
     path = folder / "replay.html"
-    found = Replay.of(instance, of_instance(instance, runs), bounds=bounds, fairness=fairness)
+    found = Replay.of(
+        instance, of_instance(instance, runs), bounds=bounds, fairness=fairness, known=known
+    )
     write_replay_report(path, found, **{"title": "A title", **more})
     return path.read_text("utf-8")
 
@@ -352,7 +355,7 @@ def test_a_replay_on_several_models(mixed: Replay) -> None:
 
 def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     runs, log = mixed.runs, mixed.rows[1].run.log
-    text = written(tmp_path, runs, bounds=mixed.bounds, instance=MIXED)
+    text = written(tmp_path, runs, bounds=mixed.bounds, known=mixed.known, instance=MIXED)
     path = tmp_path / "own.html"
     write_replay_report(path, mixed, title="A title")
     assert path.read_text("utf-8") == text  # as the replay found it
