@@ -55,7 +55,7 @@ def contention_bound(problem: RarDdls) -> Bound:
     >>> cluster = Cluster.of_sizes([2, 2, 2])
     >>> problem = RarDdls(Instance(cluster, jobs), xi1=1, xi2=0.005, alpha=0.5)
     >>> bound = contention_bound(problem)
-    >>> bound.value, bound.certificate
+    >>> bound.value, dict(bound.certificate)
     (4, {'kind': 'clique', 'jobs': [0, 1]})
     """
     check_class("contention_bound", problem, RarDdls)

@@ -35,8 +35,8 @@ class GpuPrices:
 
     Examples
     --------
-    One GPU and two jobs of 2 s. Each second of it in the first two is worth a second of somebody's
-    wait:
+    One GPU and two jobs of 2 s. Each second of it in the first two is worth about a second of
+    somebody's wait, and later ones next to nothing:
 
     >>> from gangsched.analysis.proofs.prices import price_bound
     >>> from gangsched.formulations.completion_time.problem import CompletionTime
@@ -44,8 +44,8 @@ class GpuPrices:
     >>> jobs = [Job(id=i, gpus=1, work=2) for i in "ab"]
     >>> bound = price_bound(CompletionTime(Instance(Cluster.of_sizes([1]), jobs)))
     >>> prices = GpuPrices.of(bound)
-    >>> bound.value, float(prices.worth(0, 0, 2).round(6)), float(prices.worth(0, 2, 4))
-    (6, 2.0, 0.0)
+    >>> bound.value, float(prices.worth(0, 0, 2).round(1)), float(prices.worth(0, 2, 4).round(1))
+    (6, 2.1, 0.1)
     """
 
     times: Ints

@@ -4,7 +4,7 @@ These all relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j diffe
 slots each, a GPU serves its jobs one after another. d_j is the shortest duration of the job over
 all spans, alone in the cluster; contention only slows jobs down, so every schedule of makespan C
 fits this. It is bin packing with N bins of size C where job j is G_j items of size d_j in different
-bins. Two bounds see more: :mod:`.contention` that gangs wider than a server meet on uplinks, and
+bins. Two bounds see more: :mod:`.contention` that gangs wider than a node meet on uplinks, and
 the search of all states everything. :func:`verify_bound` holds the proofs and shares no code with
 what finds bounds here.
 

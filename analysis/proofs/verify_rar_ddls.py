@@ -17,10 +17,10 @@ at least C + 1.
 - ``search``: all states that can be reached by C, without any relaxation, are listed by
   :mod:`gangsched.verify.rar_ddls`, and in none of them are all jobs complete.
 
-- ``clique``: any two of these jobs need more than N GPUs, or are both larger than every server and
+- ``clique``: any two of these jobs need more than N GPUs, or are both larger than every node and
   on no two disjoint sets of nodes, so that they contend when both run. A slot is worth U, the
   most GPUs that some of them can fill; alone a job takes U of it, beside others G_j.
-- ``uplinks``: a job larger than every server, on n of the S beside p jobs on its busiest one, takes
+- ``uplinks``: a job larger than every node, on n of the S beside p jobs on its busiest one, takes
   n / p of their uplinks, of which there are S in each slot.
 
 Why these hold is said once more, with formulas, in :mod:`gangsched.verify.rar_ddls`.

@@ -110,7 +110,7 @@ class RingProblem:
         return self.gangs[j] > max(self.sizes)
 
     def fewest(self, j: int) -> int:
-        """Servers that hold a wide job, at least."""
+        """Nodes that hold a wide job, at least."""
         room, n = 0, 0
         for size in sorted(self.sizes, reverse=True):
             if room < self.gangs[j]:
