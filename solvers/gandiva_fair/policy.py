@@ -279,7 +279,7 @@ class TicketSharing:
         """Return who stops and who starts where."""
         core = self._core if self._core is not None else self._begin(state)
         self._meet(state, core)
-        quantum = self._quantum
+        quantum = state.rules.lease_length
         gone = state.now % quantum
         running, ran, speed = state.running, NOBODY, NOBODY
         if not gone and self.always_asked:
@@ -292,12 +292,12 @@ class TicketSharing:
 
     def next_change(self, state: State) -> int:
         """Return the begin of the next quantum."""
-        return (state.now // self._quantum + 1) * self._quantum
+        quantum = state.rules.lease_length
+        return (state.now // quantum + 1) * quantum
 
     def _begin(self, state: State) -> SharingSteps:
         """What is known of this run, where the first decision is due."""
         policy, models = self.policy, state.models_by_speed
-        self._quantum = state.rules.lease_length
         nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
         sizes = [state.sizes[own].tolist() for own in nodes]
         self._sizes = [Counter(own) for own in sizes]
@@ -306,7 +306,7 @@ class TicketSharing:
         self._gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
         limits = SharingLimits(
             threshold=policy.threshold, gain=policy.migration_gain,
-            most=max(1, self._quantum // PER_MIGRATION),
+            most=max(1, state.rules.lease_length // PER_MIGRATION),
             debt_cap=policy.debt_cap, normalised=policy.normalised,
         )  # fmt: skip
         self._core = core = self.sharing(sizes, nodes, state.quota, limits)

@@ -514,7 +514,7 @@ class CompiledSharing:
         self.known += len(known)
         size = 1 + max(max(job, own.kind) for job, own in known.items())
         if size > len(self._c.jobs):
-            self._c = self._grow[0](self._c, 2 * size)
+            self._c = self._grow[0](self._c, _capacity(size))
         rows, weights = [], []
         for job, (user, gang, rank, weight, kind, able) in known.items():
             rows.append(
@@ -523,7 +523,7 @@ class CompiledSharing:
             weights.append(weight)
             self._entries += min(-(-gang // self._smallest), self._count)
         if self._entries > len(self._c.entries):
-            self._c = self._grow[1](self._c, 2 * self._entries)
+            self._c = self._grow[1](self._c, _capacity(self._entries))
         self._meet(self._c, np.array(rows, dtype=np.int64), np.array(weights))
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
@@ -570,6 +570,11 @@ KEPT = (
     *("count", "jobs", "entries", "servers", "models", "held", "small", "demand", "shares"),
     *("mean", "times", "lists"),
 )
+
+
+def _capacity(size: int) -> int:
+    """Return the least power of two from `size` on: it does not show how a table has grown."""
+    return 1 << (size - 1).bit_length()
 
 
 def _plain(array: Any) -> Any:

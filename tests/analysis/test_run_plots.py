@@ -188,7 +188,7 @@ def test_unfinished_jobs_keep_a_curve_below_one() -> None:
 
 def test_long_curves_are_thinned_but_close() -> None:
     values = np.sort(np.random.default_rng(0).lognormal(8, 3, 50_000))
-    at = run_plots._ranks(values.size)
+    at = run_plots.curve_ranks(values.size)
     assert at.size <= run_plots.MOST_POINTS
     assert (at[0], at[-1]) == (0, values.size - 1)
     assert np.diff(at).max() <= values.size / 250
