@@ -126,13 +126,13 @@ def notebooks(_: list[str]) -> int:
     made = ROOT / "build" / "notebooks"
     made.mkdir(parents=True, exist_ok=True)
     codes = []
-    for path in sorted((ROOT / "docs" / "notebooks").glob("*.md")):
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*-*.md")):
         target = made / (path.stem + ".html")
         codes.append(
             call(
                 "-c", "from myst_nb.docutils_ import cli_html5; cli_html5()",
                 "--nb-execution-mode=force", "--nb-execution-raise-on-error=yes",
-                "--nb-execution-timeout=-1", str(path), str(target),
+                "--nb-execution-timeout=-1", "--nb-read-as-md=yes", str(path), str(target),
             )
         )  # fmt: skip
         if not codes[-1]:
