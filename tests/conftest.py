@@ -33,7 +33,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 #: marker and the tests that it is for, by path; `process` and `slow` stand beside the tests
 PLACES = {
-    "docs": ("test_docs.py", "test_docstrings.py", "reference/"),
+    "docs": ("test_docs.py", "test_docstrings.py", "test_words.py", "reference/"),
     "papers": (
         "papers/",
         "theorems/",

@@ -1114,6 +1114,7 @@ def test_help_says_of_commands_what_their_docstrings_do() -> None:
         assert (loaded.__doc__ or "").partition("\n")[0] == text, name
 
 
+@pytest.mark.slow
 def test_warm_up_runs_its_parts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

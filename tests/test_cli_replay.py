@@ -947,6 +947,7 @@ def shows_what_is_printed(name: str, replay: Replay, tables: int = 1) -> None:
     assert not wrong, f"run: python docs/update_replays.py; it prints\n{fresh}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [UPDATE["TUTORIAL"], UPDATE["POLICY"]])
 def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None:
     shows_what_is_printed(name, replay)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from few import but
 from figure_page import FigurePage
 from gangsched.analysis.papers.claim import run
 from gangsched.analysis.papers.rar_ddls.figures import from_points
@@ -16,6 +17,11 @@ from gangsched.analysis.papers.theorems import CLAIMS
 from recorded.figures import figure_options
 
 FEW = 5  #: random cases of a claim
+#: the figures that take longest, left to the whole run
+DEAR = {
+    *(f"rar_ddls:fig{k}" for k in (4, 6)), *(f"irmp:fig{k}" for k in (4, 5, 6, 11)), "irmp:table2",
+    *(f"unisched:fig{k}" for k in (6, 9, 10, 11)), "ltgf:fig10", "ltgf:fig11", "gandiva_fair:fig1",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -24,7 +30,7 @@ def test_a_claim_comes_out_as_its_verdict_says(name: str) -> None:
     assert not run(claim, samples=min(FEW, claim.samples)).contradicted
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", but(DEAR, TARGETS))
 def test_a_figure_is_judged_and_drawn_from_its_data(name: str, tmp_path: Path) -> None:
     page = FigurePage(name.partition(":")[0])
     known = page.committed(name)
@@ -38,7 +44,7 @@ def test_a_figure_is_judged_and_drawn_from_its_data(name: str, tmp_path: Path) -
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".png"]
 
 
-@pytest.mark.parametrize("name", figure_options())
+@pytest.mark.parametrize("name", but(DEAR, figure_options()))
 def test_a_small_figure_has_rows_and_verdicts(name: str) -> None:
     study = TARGETS[name](**figure_options()[name])
     values = [value for row in study.rows for value in row.values.values() if value is not None]

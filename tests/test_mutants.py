@@ -105,6 +105,7 @@ def test_a_change(before: str, after: list[str]) -> None:
     assert changes(before) == {("<module>", before, line) for line in after}
 
 
+@pytest.mark.slow
 def test_all_changes_of_the_project_are_python() -> None:
     places = candidates(ROOT, ["instances/io.py"])
     for mutant in (mutant for place in places for mutant in place):

@@ -18,6 +18,7 @@ import pytest
 import gangsched as gs
 from brute_force import optimum
 from certified_cases import cases, corrupted
+from few import but
 from gangsched import verify
 from gangsched.analysis.proofs.verify import RULES
 from gangsched.formulations import CompletionTime, RarDdls
@@ -32,15 +33,22 @@ FOLDER = Path(verify.__file__).parent
 #: of which bounds are proven again; large ones need not be by every run
 LARGE = {"revenue-convex-100", "revenue-linear-100", "revenue-linear-50"}
 NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in LARGE or name.endswith("00") else name
+    name
     for name in library.names()
     if library.entry(name).problem and library.entry(name).bound["certificate"]
 ]
+LARGE |= {name for name in NAMES if name.endswith("00") or "00-" in name}
 
 
 KINDS = [
     (kind.__name__, name) for kind, rules in RULES.items() for name in rules if name != "search"
 ]
+
+#: kinds whose corrupted problems take longest
+DEAR = [
+    ("CompletionTime", "GPU model prices"), ("CompletionTime", "GPU prices"),
+    ("Irmp", "revenue prices"),
+]  # fmt: skip
 
 
 def said(problem: Any, certificate: Any) -> Any:
@@ -130,7 +138,7 @@ def test_defaults_are_those_of_the_problems() -> None:
 # --- with verify_bound ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", but(LARGE, NAMES))
 def test_bounds_of_the_library_hold(name: str) -> None:
     entry = library.entry(name)
     proven = verify.verify(entry.problem, entry.bound)
@@ -184,7 +192,11 @@ def test_it_agrees_with_verify_bound_on_corrupted_certificates(seed: int) -> Non
     assert min(both.values()) >= 10
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.slow) if kind in DEAR else kind for kind in KINDS],
+    ids=" ".join,
+)
 def test_a_corrupted_problem_is_a_bad_file_or_another_problem(kind: tuple[str, str]) -> None:
     """Whatever stands in a file, there is a verdict or one line."""
     rng = np.random.default_rng(7)

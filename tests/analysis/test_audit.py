@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import gangsched as gs
 from clean_logs import FIELDS, CleanLog, clean_log
+from few import first
 from gangsched.analysis.audit import Audit
 from gangsched.analysis.proofs.verify import InvalidCertificate
 from gangsched.analysis.proofs.verify_audit import verify_finding
@@ -29,7 +30,7 @@ def audited(log: CleanLog, folder: Path) -> Audit:
     return gs.audit(log.read(folder), log.cluster, quotas=log.quotas)
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", first(4, range(GROUPS)))
 def test_nothing_is_found_in_clean_logs(group: int, tmp_path: Path) -> None:
     for seed in range(50 * group, 50 * group + 50):
         found = audited(clean_log(seed), tmp_path)

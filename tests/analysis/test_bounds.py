@@ -196,6 +196,7 @@ def test_no_bound_exceeds_the_optimum_under_contention(problem: RarDdls) -> None
     assert best is None or bound.value <= best
 
 
+@pytest.mark.slow
 def test_bounds_can_be_strict_and_can_be_tight() -> None:
     """Of 40 problems under contention, at least 30 % have a gap and 30 % have none."""
     rng = np.random.default_rng(11)

@@ -260,6 +260,7 @@ def test_a_large_workload_has_a_small_picture(tmp_path: Path) -> None:
     assert (tmp_path / "venus.svg").stat().st_size < 500_000
 
 
+@pytest.mark.slow
 def test_the_passed_jobs_of_philly(traces: Path) -> None:
     found = describe(read_philly_csv(traces / "philly" / "philly.csv.gz"))
     # counted in the file on its own, see the traces' calibration

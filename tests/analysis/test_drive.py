@@ -476,6 +476,7 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
         Checkpoint.load(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_simulated(engine: Any) -> None:
     rows = [(60 * i, 1, 50) for i in range(9_000)]
     jobs = instance([1], *rows)
@@ -547,6 +548,7 @@ def test_a_rule_for_another_kind_of_preemption_is_refused(engine: Any) -> None:
         assert drive(instance([1], (0, 1, 1)), Odd(), engine=engine).records.end.tolist() == [1]
 
 
+@pytest.mark.slow
 def test_progress_counts_jobs(engine: Any) -> None:
     calls: list[tuple[int, int]] = []
     jobs = instance([1], *[(60 * i, 1, 50) for i in range(9_000)], (0, 2, 60))

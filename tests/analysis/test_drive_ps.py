@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from few import first
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
@@ -179,7 +180,7 @@ def broken_otherwise(problem: Irmp, schedule: Schedule) -> list[str]:
     return [line for line in problem.violations(schedule) if not line.startswith("all jobs")]
 
 
-@by_rule
+@pytest.mark.parametrize("by", first(2, RULES))
 @given(problem=in_time(), data=st.data())
 @settings(max_examples=40)
 def test_the_driver_gives_the_schedule_of_the_online_rule(

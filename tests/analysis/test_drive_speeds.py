@@ -387,6 +387,7 @@ def test_jobs_of_other_kinds_have_one_number_of_gpus(engine: Any) -> None:
         scripted([4], [plain], {0: start(Start(0, {0: 3}, 3))}, engine=engine)
 
 
+@pytest.mark.slow
 @both
 def test_jobs_whose_gpu_seconds_cannot_be_added_up(engine: Any) -> None:
     slow = job(work=2**30, split_speed=1e-6)

@@ -237,6 +237,7 @@ def test_mini_batches_beyond_one_server_cost_more() -> None:
         verify(111.0, problem, ends=[1], prices=[[[7], [6]]], fluid=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preemptive", [False, True])
 @pytest.mark.parametrize("utility", ["linear", "convex"])
 def test_the_best_bound_is_verified_and_no_lower_bound_is(utility: Any, preemptive: bool) -> None:

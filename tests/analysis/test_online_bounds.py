@@ -65,6 +65,7 @@ def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
     verify_bound(problem, top)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_bounds_are_strict_and_tight_on_many(measure: str) -> None:
     rng = np.random.default_rng(5)
@@ -78,6 +79,7 @@ def test_bounds_are_strict_and_tight_on_many(measure: str) -> None:
     assert np.mean(gaps) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["completion", "slowdown"])
 def test_what_another_bound_is_beyond_is_all_that_is_left_out(measure: str) -> None:
     """The search for busy times ends early only where prices prove more."""
@@ -417,6 +419,7 @@ def test_a_claim_a_hair_above_the_proof_is_refused() -> None:
 # --- several GPU models --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_on_several_models_no_bound_exceeds_the_optimum(measure: str) -> None:
     """Of 75 for each measure, at least a fifth are strict, a fifth tight; some need prices."""
@@ -605,6 +608,7 @@ def test_bad_input(call: Callable[[Any], Bound], measure: str, message: str) -> 
 # --- a real trace --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_philly_on_320_gpus(traces: Path) -> None:
     jobs = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs
     instance = Instance(Cluster.uniform(nodes=40, gpus_per_node=8), jobs)
@@ -618,6 +622,7 @@ def test_philly_on_320_gpus(traces: Path) -> None:
         verify_bound(problem, bound)
 
 
+@pytest.mark.slow
 def test_more_gpus_than_ever_needed_make_the_bound_the_work(traces: Path) -> None:
     jobs: tuple[Job, ...] = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs[:5000]
     instance = Instance(Cluster.of_sizes([sum(job.gpus for job in jobs)]), jobs)

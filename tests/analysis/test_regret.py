@@ -144,6 +144,7 @@ def test_stand_ins_have_the_names_of_the_registry() -> None:
 # --- the command ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_printed_commands_give_the_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -264,6 +264,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
     assert Page(text).text.count("alert('x')") >= 12
 
 
+@pytest.mark.slow
 def test_long_runs_stay_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     run = run_of([], [], sizes=[64], users=USERS)

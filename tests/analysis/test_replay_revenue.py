@@ -134,6 +134,7 @@ def in_time(**fixed: Any) -> st.SearchStrategy[Irmp]:
     )
 
 
+@pytest.mark.slow
 @given(problem=in_time())
 @settings(max_examples=25)
 def test_no_policy_beats_the_bound(problem: Irmp) -> None:

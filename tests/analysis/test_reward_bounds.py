@@ -268,6 +268,7 @@ def test_the_verifier_and_the_search_share_no_code() -> None:
 # --- the workload of the papers ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_bound_binds_on_a_crowded_cluster(traces: Path) -> None:
     """More deadlines than 240 GPUs can meet: prices take a tenth or more off the top rewards."""
     trace = read_chronus(traces / "chronus" / "trace_job_Philly_MIX2.csv.gz")

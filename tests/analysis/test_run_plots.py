@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
+from few import first
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
@@ -102,7 +103,7 @@ def words(figure: Figure) -> str:
 
 @pytest.mark.parametrize("picture", [*PICTURES, deadlines])
 @pytest.mark.parametrize(
-    ("count", "scale"), [(1, 1), (2, 3_600), (4, 50_000), (12, 7_000), (2, 20)]
+    ("count", "scale"), first(2, [(2, 20), (4, 50_000), (1, 1), (2, 3_600), (12, 7_000)])
 )
 def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, scale: int) -> None:
     figure = picture(many(count, scale=scale))

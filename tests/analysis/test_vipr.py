@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import gangsched as gs
-from few import first
+from few import but, first
 from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.analysis.proofs.vipr import WRITERS, vipr_proof
@@ -98,7 +98,7 @@ RINGS = [
 ]
 
 
-@pytest.mark.parametrize("name", first(6, RINGS))
+@pytest.mark.parametrize("name", but(["rar-a-0"], first(6, RINGS)))
 def test_the_library_s_bounds_are_accepted(name: str, viprchk: str, tmp_path: Path) -> None:
     found = library.entry(name)
     problem, bound = problem_from_dict(found.problem), Bound(**found.bound)

@@ -185,6 +185,7 @@ def test_a_reader_that_swallows_an_empty_file_is_seen(tmp_path: Path) -> None:
         testing.check_reader(lambda name: good, path)
 
 
+@pytest.mark.slow
 def test_a_problem_with_a_wrong_model_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     solution = sjf_bco(RING).solution
     monkeypatch.setattr(RarDdls, "objective", lambda self, s: 8 + (s is not solution))

@@ -269,6 +269,7 @@ def test_wrong_dates_are_refused(origin: str | None, start: str, message: str) -
         between(dated(origin), start, None)
 
 
+@pytest.mark.slow
 def test_the_densest_fortnight_of_philly(traces: Path) -> None:
     log = read_philly_csv(traces / "philly" / "philly.csv.gz")
     cluster = Cluster.uniform(nodes=40, gpus_per_node=8)
@@ -381,6 +382,7 @@ def test_a_trace_without_jobs_or_users_makes_no_revenue() -> None:
         to_revenue_instance(trace(Job(id="a", gpus=1, user="u"), Job(id="b", gpus=1)))
 
 
+@pytest.mark.slow
 def test_a_day_of_philly_makes_a_revenue_instance(traces: Path) -> None:
     log = read_philly_csv(traces / "philly" / "philly.csv.gz")
     window = between(log, "2017-10-09", "2017-10-10")

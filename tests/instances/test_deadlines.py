@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from few import first
 from gangsched.instances import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric, io
 from gangsched.instances.deadlines import (
     MODELS,
@@ -148,7 +149,7 @@ WORKLOADS: dict[str, Callable[[int], Instance[DeadlineJob]]] = {
 }
 
 
-@pytest.mark.parametrize("make", WORKLOADS.values(), ids=WORKLOADS)
+@pytest.mark.parametrize("make", first(3, WORKLOADS.values()), ids=WORKLOADS)
 def test_a_seed_gives_one_workload(make: Callable[[int], Instance[DeadlineJob]]) -> None:
     one, two = (io.instance_to_dict(make(7)) for _ in range(2))
     assert one == two
@@ -182,6 +183,7 @@ def test_helios_has_more_gangs_than_philly() -> None:
     assert several[0] > 5 * several[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [360, 720])
 def test_the_testbed_is_that_of_table_3(jobs: int) -> None:
     made = testbed_workload(jobs, seed=1)

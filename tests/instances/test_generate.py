@@ -291,6 +291,7 @@ def test_a_load_of_one_keeps_all_gpus_busy_until_the_last_release() -> None:
         offered_load(Instance(Cluster.of_sizes([3]), [Job(id="x", gpus=1)]))
 
 
+@pytest.mark.slow
 def test_generated_jobs_look_like_the_real_ones(philly: Instance[Job], traces: Path) -> None:
     real = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs
     for size, most in ((1, 0.05), (2, 0.06), (4, 0.08), (8, 0.09)):

@@ -140,6 +140,7 @@ def test_all_claims_hold(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, ": all hold" in out) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [f"rar-contention-{k}" for k in range(3)])
 def test_a_claim_is_what_exhaustive_search_gives(name: str) -> None:
     """And it is no mere claim: the bound has a certificate."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from few import but
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
@@ -97,7 +98,7 @@ def test_a_policy_does_as_on_a_smaller_cluster(name: str, seed: int) -> None:
     assert work(run, [*range(len(order))]) == work(drive(smaller, policy.policy), order)
 
 
-@pytest.mark.parametrize("name", [*ALIKE, *OTHERS])
+@pytest.mark.parametrize("name", but(["three-sigma"], [*ALIKE, *OTHERS]))
 def test_both_engines_agree_and_runs_go_on_from_checkpoints(name: str) -> None:
     instance, policy = workload(2), setting(name)
     run = drive(instance, policy)

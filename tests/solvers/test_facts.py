@@ -39,6 +39,7 @@ def reads_of_info(source: str) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_above_the_solvers_goes_by_info() -> None:
     found = {name for name, path in SOURCES.items() if reads_of_info(path.read_text("utf-8"))}
     assert found == SHOWN

@@ -167,6 +167,7 @@ def test_a_wrong_threshold_is_refused(threshold: float) -> None:
         GandivaFair(threshold=threshold)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(case=cases(), data=st.data())
 def test_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from few import each
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
@@ -54,7 +55,7 @@ def profiles(run: Run) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.parametrize("setting", ["profiled", "estimated"])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", each(2, POLICIES))
 def test_runs_keep_the_rules_and_go_on_from_checkpoints(name: str, setting: str) -> None:
     instance = workload()
     full = f"{name}:{setting}"

@@ -163,6 +163,7 @@ def small(seed: int) -> Irmp:
     return Irmp(Instance(Cluster(nodes), jobs), ps_bandwidth=4, horizon=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_model_has_the_same_optimum(seed: int) -> None:
     problem = small(seed)
@@ -192,6 +193,7 @@ def test_no_time_leaves_what_is_proven_so_far() -> None:
     assert found.objective == 55 < found.bound.value
 
 
+@pytest.mark.slow
 def test_a_program_that_is_not_built_in_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its building has no end here."""
 

@@ -49,6 +49,7 @@ def case(i: int, rng: np.random.Generator, **more: Any) -> Irmp:
 # --- no schedule earns more ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_schedule_earns_more_and_bounds_are_strict() -> None:
     rng = np.random.default_rng(5)
     counted = strict = tight = 0
@@ -114,6 +115,7 @@ def whole_program(problem: Irmp) -> float | None:
     return -float(found.fun) if found.status == 0 else None
 
 
+@pytest.mark.slow
 def test_on_equal_nodes_and_single_slots_the_bound_is_the_whole_program() -> None:
     rng = np.random.default_rng(7)
     compared = 0
@@ -251,6 +253,7 @@ def test_preemption_earns_more_than_the_bound_without_it() -> None:
     assert revenue_bound(replace(problem, preemptive=False), block=1, tolerance=EXACT).value == 100
 
 
+@pytest.mark.slow
 def test_bounds_with_preemption_are_no_lower() -> None:
     rng = np.random.default_rng(8)
     strict = 0
@@ -453,6 +456,7 @@ def test_programs_that_are_solved_have_converged() -> None:
             assert found.bound.value <= found.value + 2e-3 * abs(found.value) + 1e-5
 
 
+@pytest.mark.slow
 def test_what_is_released_after_the_last_slot_is_late() -> None:
     problem = lone(release=10**9, utility=Linear(0, 7))
     bound = revenue_bound(problem)

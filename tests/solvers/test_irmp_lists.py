@@ -49,6 +49,7 @@ def test_lists_are_close_to_the_bound_where_many_share_many(utility: Any) -> Non
     assert 0.5 * result.objective < posted.objective < result.objective
 
 
+@pytest.mark.slow
 def test_the_best_of_three_lists_is_kept() -> None:
     """Each is the best one somewhere."""
     sides = set()
@@ -70,6 +71,7 @@ def tiny(count: int) -> list[tuple[Irmp, float]]:
     return [(problem, best[0]) for problem, best in found if best is not None]
 
 
+@pytest.mark.slow
 def test_on_tiny_clusters_the_list_is_close_to_the_optimum() -> None:
     """300 problems, of which the optimum of 215 is positive, and that of the others 0."""
     shares = []
@@ -103,6 +105,7 @@ def test_the_list_alone_earns_no_less_than_any_job_alone() -> None:
     assert less >= 3  # which the list of the best job mends
 
 
+@pytest.mark.slow
 def test_small_clusters_are_searched_and_large_ones_are_not() -> None:
     for servers in (16, 17):
         problem = paper_problem(40, servers=servers)

@@ -81,6 +81,7 @@ def test_by_default_theta_is_of_the_unit_that_is_found() -> None:
     assert own.solution != letter.solution
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", ["linear", "convex"])
 @pytest.mark.parametrize(("solver", "least"), [(astraea, 1), (batch_sche, 0.95)])
 def test_the_default_meets_the_assumption_where_the_letter_does_not(
@@ -127,6 +128,7 @@ REVENUE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "servers", "solver", "letter", "thousand"), REVENUE)
 def test_the_unit_decides_between_losses_and_gains(
     jobs: int, servers: int, solver: Any, letter: int, thousand: int

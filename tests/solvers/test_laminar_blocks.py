@@ -132,6 +132,7 @@ def test_a_filling_keeps_to_its_target(problem: RarDdls, seed: int, share: float
     assert tries == 3 or block.min() >= 0
 
 
+@pytest.mark.slow
 def test_fillings_prove_what_annealing_does_not() -> None:
     """Seed 6 of the paper's workload B: no schedule is shorter than 360 slots."""
     make = PROBLEMS["rar-ddls"].settings["paper-b"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from few import first
 from gangsched.analysis.comparing.best_known import best_known
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
@@ -89,7 +90,7 @@ def reference(problem: CompletionTime, prices: Any) -> list[int]:
     return ends
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", first(4, range(10)))
 def test_it_is_the_rule_and_a_schedule(seed: int) -> None:
     problem = crowd(seed, measure=["flow", "completion"][seed % 2])
     prices = positive(prices_of(problem)) ** [1.0, 0.7][seed // 2 % 2]

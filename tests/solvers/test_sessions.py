@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import few
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.checkpoint import Checkpoint, pack, unpack
 from gangsched.analysis.driving.drive import PolicyError, drive
@@ -150,7 +151,7 @@ def test_beginning_a_session_changes_nothing_in_a_policy() -> None:
 
 
 @every
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("engine", few.first(1, ["compiled", "reference"]))
 def test_every_policy_goes_on_from_a_file(
     name: str, where: str, engine: Any, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from few import but
 from gangsched import registry
 from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import LtgfRound
@@ -106,7 +107,7 @@ OLD = {
 }
 
 
-@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize("name", but(["solve_exact"], OLD))
 def test_keywords_of_before_still_work(name: str) -> None:
     solver, stem, given, params = OLD[name]
     with pytest.warns(DeprecationWarning, match=rf"^{name}\(.*=\.\.\.\) is now {name}\(params="):

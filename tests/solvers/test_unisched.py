@@ -521,6 +521,7 @@ def worker() -> Iterator[MipWorker]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("script", "found"), [(HANGS, None), (TELLS + HANGS, [1.0, 0.0])])
 def test_a_solver_that_hangs_is_stopped(script: str, found: Any) -> None:
     worker = MipWorker([sys.executable, "-c", script])
@@ -564,6 +565,7 @@ def test_the_process_stays_for_the_next_program(worker: MipWorker) -> None:
     assert worker.solve(program(), time_limit=60).proven  # another one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [HANGS, "raise SystemExit"])
 def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
     script: str, monkeypatch: pytest.MonkeyPatch

@@ -246,6 +246,7 @@ def test_a_renewed_lease_costs_nothing_and_a_suspended_job_pays() -> None:
     assert run.records.end.tolist() == [600 + 600 + 40 + 600, 1200]
 
 
+@pytest.mark.slow
 def test_jobs_under_an_slo_lease_are_not_stopped_in_between() -> None:
     instance = helios_like_workload(Cluster.uniform(nodes=2, gpus_per_node=8), jobs=40, days=1)
     run = drive(instance, UniSchedPolicy())
@@ -270,6 +271,7 @@ def test_runs_keep_the_rules_and_all_jobs_finish(variant: str) -> None:
     assert run.records.finished.all()
 
 
+@pytest.mark.slow
 @given(deadline_instances(max_jobs=5), st.sampled_from(sorted(VARIANTS)), st.data())
 def test_the_run_is_the_same_by_every_way_to_it(
     instance: Instance[DeadlineJob], variant: str, data: st.DataObject

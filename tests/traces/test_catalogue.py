@@ -83,6 +83,7 @@ def test_the_held_files_have_these_hashes_and_rows(traces: Path) -> None:
             assert read(path).report.read == file.rows, file.name
 
 
+@pytest.mark.slow
 def test_the_withheld_rows_are_those_that_are_told(traces: Path) -> None:
     """The published file has 82,247 rows, of which the hash's file lacks those of a rule."""
     (trace,) = (trace for trace in TRACES if trace.name == "philly-passed")

@@ -196,6 +196,7 @@ def test_malformed_files_are_refused(tmp_path: Path, header: str, line: str, mes
         read_chronus(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "no_gpus"), [("SLO", 205), ("MIX2", 194)])
 def test_the_real_workloads(traces: Path, name: str, no_gpus: int) -> None:
     trace = read_chronus(traces / "chronus" / f"trace_job_Philly_{name}.csv.gz")

@@ -411,6 +411,7 @@ def test_parquet_unpacks_to_a_gibibyte_at_most(
         read_parquet(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["id,submit,gpus", "job_id,submission_time,num_gpu"])
 def test_empty_lines_take_little_memory(tmp_path: Path, names: str) -> None:
     path = tmp_path / "log.csv"

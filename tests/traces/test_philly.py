@@ -304,6 +304,7 @@ def test_text_that_is_no_json_is_refused(tmp_path: Path) -> None:
 # --- the real samples ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_real_csv(traces: Path) -> None:
     path = traces / "philly" / "philly.csv.gz"
     trace = read_philly_csv(path)
@@ -325,6 +326,7 @@ def test_the_published_example(traces: Path, work: Any, seconds: int) -> None:
     assert [(job.gpus, job.work, job.user) for job in trace.jobs] == [(8, seconds, "ee9e8c")]
 
 
+@pytest.mark.slow
 def test_real_attempts_give_the_durations_of_the_csv(traces: Path, tmp_path: Path) -> None:
     """The attempts of 1,938 real jobs, put into the schema of the log (which cannot be had)."""
     with gzip.open(traces / "philly" / "jobs_ge4gpu_with_attempts.json.gz", "rt") as file:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from gangsched.analysis.comparing.comparison import compare
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster
@@ -13,6 +15,7 @@ from gangsched.instances.traces import read_philly_csv
 from gangsched.registry import PROBLEMS
 
 
+@pytest.mark.slow
 def test_160_philly_jobs_on_64_gpus(traces: Path) -> None:
     cluster = Cluster.uniform(nodes=8, gpus_per_node=8)
     trace = read_philly_csv(traces / "philly" / "philly.csv.gz")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, one_run
+from few import each
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.policy import Policy
@@ -68,7 +69,7 @@ def deadline_cases(draw: st.DrawFn) -> Case:
     return Case(Instance(case.instance.cluster, jobs, case.instance.users), case.rules)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", each(3, POLICIES))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(case=deadline_cases(), data=st.data())
 def test_runs_of_jobs_with_deadlines_keep_the_rules(
@@ -77,7 +78,7 @@ def test_runs_of_jobs_with_deadlines_keep_the_rules(
     one_run(case, POLICIES[name](), data)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", each(3, POLICIES))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(case=cases(), data=st.data())
 def test_plain_jobs_are_best_effort(name: str, case: Case, data: st.DataObject) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from driven import Case, mixed_cases, one_run
+from few import first
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers.policies import (
@@ -137,7 +138,7 @@ def test_programs_are_worth_what_other_programs_find(
 # --- in runs --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", first(1, POLICIES), ids=lambda policy: policy.name)
 @settings(deadline=None)
 @given(case=mixed_cases(), data=st.data())
 def test_runs_keep_the_rules_by_every_way_to_them(
@@ -146,6 +147,7 @@ def test_runs_keep_the_rules_by_every_way_to_them(
     one_run(case, policy, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "program", "check", "policy"),
     [

@@ -227,6 +227,7 @@ def at_home(problem: Irmp, jobs: list[int]) -> dict[int, Any]:
 # --- both -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", BOTH)
 @given(problem=ANY)
 @settings(max_examples=80)

@@ -208,6 +208,7 @@ def by_bisection(rates: Floats, gangs: Any, gpus: Any, of: dict[str, Floats]) ->
     return high
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(cases(max_jobs=5), st.data())
 def test_finish_time_fairness_agrees_with_the_conic_form_and_with_bisection(
