@@ -64,7 +64,7 @@ class Core:
             crossing=np.zeros(sizes.size, dtype=np.int64), start=start, end=end,
             chosen=np.zeros(places, dtype=np.int64), span=np.zeros(places, dtype=np.int64),
             span_len=span_len, run=run, left=self._work.copy(), speed=speed,
-            clock=np.zeros(2, dtype=np.int64),
+            clock=np.array([0, 0, node.size]),
         )  # fmt: skip
 
     def _plan(self, queue: QueueArrays, done: bool) -> Plan | None:
@@ -94,7 +94,7 @@ class QueueArrays(NamedTuple):
     run: Ints  # running jobs, as many as the clock says
     left: Ints
     speed: Ints
-    clock: Ints  # now, and the number of running jobs
+    clock: Ints  # now, the number of running jobs, and of idle GPUs
 
 
 @compiled
@@ -128,6 +128,7 @@ def _begin(q, j, picked):
     q.span_len[j] = spans
     q.run[q.clock[1]] = j
     q.clock[1] += 1
+    q.clock[2] -= q.gang[j]
     if spans == 1:
         q.speed[j] = q.rates[j, 0, 0]
     else:
@@ -139,16 +140,16 @@ def _begin(q, j, picked):
 @compiled
 def _advance(q):
     """Go to the next completion; False where none ever comes."""
-    step = NO_LIMIT
-    for i in range(q.clock[1]):
-        j = q.run[i]
-        if q.speed[j] > 0:
-            step = min(step, -(-q.left[j] // q.speed[j]))
-    if step == NO_LIMIT:
+    count, step = q.clock[1], 0
+    for i in range(count):
+        j = q.run[i]  # a division only where it ends before the others
+        if q.speed[j] > 0 and (step == 0 or q.left[j] <= (step - 1) * q.speed[j]):
+            step = -(-q.left[j] // q.speed[j])
+    if step == 0:
         return False
     q.clock[0] += step
     kept, renew = 0, False
-    for i in range(q.clock[1]):
+    for i in range(count):
         j = q.run[i]
         q.left[j] -= q.speed[j] * step
         if q.left[j] > 0:
@@ -159,6 +160,7 @@ def _advance(q):
         for k in range(q.at[j], q.at[j] + q.gang[j]):
             q.idle[q.chosen[k]] = True
             q.free[q.node[q.chosen[k]]] += 1
+        q.clock[2] += q.gang[j]
         if q.span_len[j] > 1:
             renew = True
             for k in range(q.at[j], q.at[j] + q.span_len[j]):
@@ -231,33 +233,34 @@ def _head_of_line(q, sizes, order, rule, limit, reach):
     selected = np.ones(sizes.size, dtype=np.bool_)
     admissible, picked = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
     for j in order:
+        gang, most = q.gang[j], limit - q.rho[j]
         selected[:] = True
         if rule[j] == LEAST_BUSY_SERVERS:
-            _select_servers(q.load, q.node, sizes, reach * q.gang[j], selected)
+            _select_servers(q.load, q.node, sizes, reach * gang, selected)
         fit = 0  # admissible GPUs, idle or not: loads do not change while a job waits
         for g in range(total):
-            if selected[q.node[g]] and q.load[g] + q.rho[j] <= limit:
+            if selected[q.node[g]] and q.load[g] <= most:
                 admissible[fit] = g
                 fit += 1
-        if fit < q.gang[j]:
+        if fit < gang:
             return False
         while True:
             found = 0
-            if q.free.sum() >= q.gang[j]:
+            if q.clock[2] >= gang:
                 for k in range(fit):
                     g = admissible[k]
                     if q.idle[g]:
                         picked[found] = g if rule[j] == FIRST else q.load[g] * total + g
                         found += 1
-            if found >= q.gang[j]:
+            if found >= gang:
                 break
             if not _advance(q):
                 return False
         if rule[j] != FIRST:
-            _smallest_first(picked, found, q.gang[j])
-            for k in range(q.gang[j]):
+            _smallest_first(picked, found, gang)
+            for k in range(gang):
                 picked[k] %= total
-        _sort(picked, q.gang[j])
+        _sort(picked, gang)
         if _begin(q, j, picked):
             _renew_speeds(q)
     while q.clock[1]:
@@ -298,7 +301,7 @@ def _backfill(q, sizes, order):
         kept, renew = 0, False
         for i in range(n):
             j = waiting[i]
-            if q.gang[j] > q.free.sum():
+            if q.gang[j] > q.clock[2]:
                 waiting[kept] = j
                 kept += 1
                 continue
