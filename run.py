@@ -114,30 +114,27 @@ def check(_: list[str]) -> int:
 
 def site(_: list[str]) -> int:
     """Build the site; a warning fails it."""
-    made = ROOT / "build" / "site"
-    code = call("-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "docs", str(made))
-    if not code:
-        say("made %s" % (made / "contents.html").relative_to(ROOT))
-    return code
+    return sphinx("docs", "site", "contents")
 
 
 def notebooks(_: list[str]) -> int:
-    """Execute each notebook and write what it shows."""
-    made = ROOT / "build" / "notebooks"
-    made.mkdir(parents=True, exist_ok=True)
-    codes = []
-    for path in sorted((ROOT / "docs" / "notebooks").glob("*-*.md")):
-        target = made / (path.stem + ".html")
-        codes.append(
-            call(
-                "-c", "from myst_nb.docutils_ import cli_html5; cli_html5()",
-                "--nb-execution-mode=force", "--nb-execution-raise-on-error=yes",
-                "--nb-execution-timeout=-1", "--nb-read-as-md=yes", str(path), str(target),
-            )
-        )  # fmt: skip
-        if not codes[-1]:
-            say("made %s" % target.relative_to(ROOT))
-    return next((code for code in codes if code), 0)
+    """Execute each notebook, and build a site of these alone."""
+    return sphinx("docs/notebooks", "notebooks", "index", "-E", "-c", "docs")
+
+
+def sphinx(source: str, name: str, first: str, *options: str) -> int:
+    """Build pages in build/`name`; what is said on the way is shown where that fails."""
+    made = ROOT / "build" / name
+    command = ["-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-D", f"root_doc={first}"]
+    done = subprocess.run(
+        [str(PYTHON), *command, *options, source, str(made)],
+        cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        return done.returncode
+    say("made %s" % (made / f"{first}.html").relative_to(ROOT))
+    return 0
 
 
 def release(args: list[str]) -> int:

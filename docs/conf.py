@@ -60,8 +60,10 @@ def _inside(app: object, name: str, source: list[str]) -> None:
     )
 
 
-def _api(app: object) -> None:
+def _api(app: Any) -> None:
     """Write the pages of the API in full, which are made of docstrings."""
+    if Path(app.srcdir) != ROOT / "docs":
+        return  # the notebooks alone have none
     folder = ROOT / "docs" / "reference" / "full"
     folder.mkdir(exist_ok=True)
     for name, text in runpy.run_path(str(folder.parent / "update_api.py"))["full"]().items():

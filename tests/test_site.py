@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from sphinx.search.en import SearchEnglish
 from layout import ROOT
 
 pytestmark = [pytest.mark.docs, pytest.mark.process, pytest.mark.slow]
+NOTEBOOKS = ("solve-one-instance", "compare-on-a-trace", "test-a-theorem")
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +43,32 @@ def test_every_page_is_there_and_leads_to_pages_that_are(site: Path) -> None:
             assert (site / page).parent.joinpath(link).resolve().exists(), (page, link)
 
 
-@pytest.mark.parametrize("name", ["solve-one-instance", "compare-on-a-trace", "test-a-theorem"])
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebooks_are_short_and_executed(name: str, site: Path) -> None:
+    check_notebook(name, site / "notebooks")
+
+
+def test_notebooks_are_built_alone_by_one_command(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ROOT / "build" / "notebooks"
+    shutil.rmtree(made, ignore_errors=True)
+    command = runpy.run_path(str(ROOT / "run.py"))["notebooks"]
+    monkeypatch.setitem(command.__globals__, "PYTHON", sys.executable)
+    code = command([])
+    out, err = capfd.readouterr()
+    assert (code, out, err) == (0, "run.py: made build/notebooks/index.html\n", "")
+    for name in NOTEBOOKS:
+        check_notebook(name, made)
+        assert f'href="{name}.html"' in (made / "index.html").read_text("utf-8")
+
+
+def check_notebook(name: str, folder: Path) -> None:
+    """A page has the cells of its source, with what they gave."""
     source = (ROOT / "docs" / "notebooks" / f"{name}.md").read_text("utf-8")
     cells = source.count("```{code-cell}")
     assert 3 <= cells <= 15
-    page = (site / "notebooks" / f"{name}.html").read_text("utf-8")
+    page = (folder / f"{name}.html").read_text("utf-8")
     assert page.count('class="cell docutils') == cells
     assert page.count("cell_output") >= cells // 2
     assert "Traceback" not in page
