@@ -143,7 +143,18 @@ def test_a_report_fits_and_runs_without_errors(
     assert bool(browser.find_elements(By.CSS_SELECTOR, "canvas")) == (kind in DRAWN)
 
 
-@pytest.mark.parametrize("kind", DRAWN)
+def test_without_a_browser_it_fails_in_ci_and_skips_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no no-such-browser is installed"):
+        found_or_skipped("no-such-browser")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no no-such-browser is installed"):
+        found_or_skipped("no-such-browser")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_script_the_pictures_stand_there(browser: Any, reports: Path, kind: str) -> None:
     opened(browser, reports / f"{kind}.html", 390)
     off = "Emulation.setScriptExecutionDisabled"
@@ -153,6 +164,11 @@ def test_without_script_the_pictures_stand_there(browser: Any, reports: Path, ki
         pictures = browser.find_elements(By.CSS_SELECTOR, "figure svg")
         assert any(picture.is_displayed() for picture in pictures)
         assert browser.find_elements(By.CSS_SELECTOR, "canvas, .tools, .chips") == []
+        if kind == "replay":
+            for name, count in (("losses", 1), ("nodes", 3), ("distributions", 1), ("use", 1)):
+                still = f".chart[data-name='{name}'] .still svg"
+                found = browser.find_elements(By.CSS_SELECTOR, still)
+                assert [one.is_displayed() for one in found] == [True] * count
     finally:
         browser.execute_cdp_cmd(off, {"value": False})
 

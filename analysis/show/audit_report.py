@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
 from ...instances.display import counted
-from . import page
+from . import page, plots
 from .columns import Column, ColumnTable, whole
 from .page import Topic
 
@@ -84,7 +87,29 @@ def _findings(found: Audit) -> Topic:
     if not found.findings:
         return Topic("Findings", [page.paragraph("Nothing was found."), page.muted(MEANING)])
     table = page.table(ColumnTable(COLUMNS, found.findings), name="findings")
-    return Topic("Findings", [table, page.muted(MEANING)])
+    picture = page.picture(_picture(found), "findings", "Jobs or rows of each finding")
+    return Topic("Findings", [table, page.muted(MEANING), picture])
+
+
+def _picture(found: Audit) -> Figure:
+    """A bar for each finding, below its name: as long as it has jobs or rows."""
+    count = len(found.findings)
+    figure = plots.new_figure(0.42 + 0.42 * count + 0.6)
+    axes = plots.axes_at(figure, 0.15, 0.55, plots.WIDTH - 0.15 - 0.9, 0.42 * count)
+    for k, one in enumerate(found.findings):
+        alpha = 1.0 if one.sure == "proved" else 0.5
+        axes.barh(k + 0.2, one.count, height=0.36, color=plots.ACCENT, alpha=alpha, linewidth=0)
+        style = {"va": "center", "size": 9, "color": plots.INK}
+        plots.note(axes, f"{one.sure}: {one.kind}", (0, k - 0.2), (0, 0), xycoords="data", **style)
+        at = one.count, k + 0.2
+        plots.note(axes, f"{one.count:,}", at, (4, 0), xycoords="data", **style)
+    axes.set_xlim(0, max(one.count for one in found.findings) or 1)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("jobs or rows")
+    plots.headline(figure, "Jobs or rows of each finding")
+    return figure
 
 
 def _proofs(found: Audit) -> list[Topic]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..driving import metrics
 from ..driving.run import Floats, Run
 from .columns import shown_ratio
-from .run_plots import BINS, curve_ranks
+from .run_plots import BINS, LOSS_ORDERS, curve_ranks
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Row
@@ -119,7 +119,7 @@ def losses(ledgers: Sequence[LossLedger]) -> Data:
         "chart": "waterfall",
         "said": "From what no policy can be below to what the policy attained. Terms below 0 are "
         "hindrances that helped.",
-        "orders": ["policy", "cluster"],
+        "orders": list(LOSS_ORDERS),
         "ledgers": [
             {
                 "policy": one.policy,

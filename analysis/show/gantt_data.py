@@ -43,6 +43,14 @@ def of_runs(runs: Mapping[str, Run]) -> Data:
     return {**head, **data}
 
 
+def shares_of(runs: Mapping[str, Run]) -> Data:
+    """Return which share of the GPUs of some nodes each run held over time, whatever its size."""
+    first = next(iter(runs.values()))
+    end = max(1, *(run.now for run in runs.values()))
+    plans = {name: run.schedule for name, run in runs.items()}
+    return {"end": end, **_together(plans, first.require_instance().cluster, end)}
+
+
 def of_schedules(plans: Mapping[str, Schedule], problem: Any, titles: Sequence[str]) -> Data:
     """Return schedules of one problem, each a view, below what it is worth."""
     instance, unit = problem.instance, goal_of(problem).time
@@ -169,18 +177,19 @@ def _together(plans: Mapping[str, Schedule], cluster: Cluster, end: int) -> Data
     size = -(-len(cluster.nodes) // MOST_ROWS)
     groups = [cluster.nodes[k : k + size] for k in range(0, len(cluster.nodes), size)]
     gpus = [sum(node.gpus for node in group) for group in groups]
-    edges = np.linspace(0, end, BINS + 1)
+    bins = min(BINS, end)  # times are whole
+    edges = np.linspace(0, end, bins + 1)
     total = sum(int(plan.node.size) for plan in plans.values())
     note = (
         f"{total:,} bars are too many to tell apart: this shows the share of the GPUs that jobs "
-        f"held, by {'node' if size == 1 else f'{size} nodes'} and {duration(end / BINS)}."
+        f"held, by {'node' if size == 1 else f'{size} nodes'} and {duration(end / bins)}."
     )
     return {
         "rows": [[_span(group), 1, g] for group, g in zip(groups, gpus, strict=True)],
         "users": [],
         "classes": [],
         "note": note,
-        "bins": BINS,
+        "bins": bins,
         "views": [
             {"name": name, "cells": _cells(plan, size, gpus, edges)}
             for name, plan in plans.items()

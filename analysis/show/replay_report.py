@@ -50,6 +50,7 @@ from .wait_table import wait_notes, wait_table
 __all__ = ["write_replay_report"]
 
 MOST_CERTIFICATE = 5_000  # characters
+MOST_STILL_BARS = 3_000  # of all policies, in pictures for pages without script
 MOST_WAITS = 5  # of each policy
 
 
@@ -148,8 +149,18 @@ def _distributions(found: Replay) -> Topic:
 
 
 def _schedules(found: Replay) -> Topic:
-    data = gantt_data.of_runs(found.runs)
-    return Topic("Nodes over time", [page.chart("nodes", "Who ran where and when", data)])
+    """Nodes over time: without script jobs where they are few, else shares of the GPUs."""
+    runs, data = found.runs, gantt_data.of_runs(found.runs)
+    still = []
+    if sum(int(run.schedule.node.size) for run in runs.values()) > MOST_STILL_BARS:
+        held = run_plots.nodes_held(gantt_data.shares_of(runs))
+        still.append(page.picture(held, "nodes", "GPUs held by node and time"))
+    else:
+        for k, (name, run) in enumerate(runs.items()):
+            figure = run_plots.nodes(name, run, data["end"])
+            still.append(page.picture(figure, f"nodes{k}", f"Jobs under {name}"))
+    chart = page.chart("nodes", "Who ran where and when", data, *still)
+    return Topic("Nodes over time", [chart])
 
 
 def _use(found: Replay) -> Topic:
@@ -213,7 +224,7 @@ def _words(found: Replay) -> str:
             text += " that keeps gangs" if found.has_deadlines else ""
         text += "."
     fairest = _least(done, "days_below")
-    if fairest is not None and len(done) > 1:
+    if fairest is not None and len({row.measures["days_below"] for row in done}) > 1:
         share = 100 * (fairest.measures["days_below"] or 0.0)
         text += f" Users get less than their fair share on the fewest days, {share:.0f} % of them, "
         text += f"with {fairest.name}."
@@ -409,7 +420,8 @@ def _losses(found: Replay) -> list[Topic]:
     parts = list(shown)
     if known:
         title = "From the bound to each policy's mean completion"
-        parts.insert(0, page.chart("losses", title, chart_data.losses(known)))
+        still = page.picture(run_plots.losses(known), "losses", title)
+        parts.insert(0, page.chart("losses", title, chart_data.losses(known), still))
     notes = map(page.muted, loss_notes(found))
     return [Topic("Of what the losses consist", [*parts, *notes])]
 

@@ -8,12 +8,12 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, ListedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -24,8 +24,11 @@ from ..driving import metrics
 from ..driving.model_usage import model_usage
 from ..driving.run import Floats, Run
 from . import plots
-from .columns import UNITS, Column, column, duration
+from .columns import UNITS, Column, column, duration, fixed
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
+
+if TYPE_CHECKING:
+    from ..comparing.regret import LossLedger
 
 Runs = Mapping[str, Run]
 Measured = Sequence[float | None]
@@ -41,6 +44,7 @@ BINS = 240  # of the use of the cluster over time
 STEPS = 60  # of the use of each GPU model
 OTHERS = "#aab2bb"  # users beyond those that have a colour
 MARGIN = 0.12  # inches beside the headline
+LOSS_ORDERS = ("policy", "cluster")  # what is removed first
 LINE = 17  # characters of a name on a line
 ROW = ("axes fraction", "data")  # coordinates of what stands beside a row
 LEGEND = {"handlelength": 1.6, "columnspacing": 1.6}
@@ -202,6 +206,85 @@ def earnings(revenue: Mapping[str, float], *, bound: float | None = None) -> Fig
         line = Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy")
         plots.legend_at(figure, [line], 1.5, 0.04, **LEGEND)
     plots.headline(figure, "Revenue of the same jobs under each policy")
+    return figure
+
+
+def nodes(name: str, run: Run, last: int) -> Figure:
+    """Draw who ran where and when in a run, on an axis of time up to `last`."""
+    figure = plots.gantt(run.schedule, run.require_instance())
+    end = int(run.schedule.end.max(initial=0))
+    slots = run.require_instance().kind.slotted
+    shown = f"{end:,} slots" if slots else duration(end)
+    figure.texts[0].set_text(f"{name}: the last job ends after {shown}")
+    axes = figure.axes[0]
+    if slots:
+        axes.set(xlim=(0, last), xlabel="time (slots)")
+    else:
+        _time_axis(axes, last, shown=True)
+    return figure
+
+
+def nodes_held(data: Mapping[str, Any]) -> Figure:
+    """Draw which share of their GPUs jobs held over time, a row for each node or few of them.
+
+    Parameters
+    ----------
+    data : mapping
+        As :func:`gangsched.analysis.show.gantt_data.shares_of` gives it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    views, names = data["views"], [name for name, *_ in data["rows"]]
+    tall = max(0.11 * len(names), 0.4)
+    figure = plots.new_figure(0.42 + len(views) * (tall + 0.32) + 0.4)
+    colours = LinearSegmentedColormap.from_list("held", [TRACK, ACCENT])
+    for k, view in enumerate(views):
+        floor = figure.get_figheight() - 0.42 - (k + 1) * (tall + 0.32) + 0.08
+        axes = plots.axes_at(figure, 1.6, floor, WIDTH - 1.6 - 0.3, tall)
+        share = np.zeros((len(names), data["bins"]))
+        share[view["cells"]["row"], view["cells"]["bin"]] = view["cells"]["held"]
+        axes.imshow(
+            share, cmap=colours, vmin=0, vmax=1000, aspect="auto", interpolation="none",
+            extent=(0, data["end"], len(names) - 0.5, -0.5),
+        )  # fmt: skip
+        _time_axis(axes, data["end"], shown=k == len(views) - 1)
+        axes.set_yticks(range(len(names)), [_short(n, 22) for n in names], parse_math=False)
+        axes.tick_params(axis="y", labelsize=6.5)
+        plots.note(axes, _short(view["name"], 48), (0, 1), (0, 3), va="bottom", size=9, color=INK)
+    plots.headline(figure, "GPUs that jobs held, by node and time: the darker, the more of them")
+    return figure
+
+
+def losses(ledgers: Sequence[LossLedger]) -> Figure:
+    """Draw what lies between the bound and each policy's mean completion, in both orders."""
+    unit = next(
+        (u for u, size in reversed(UNITS.items()) if max(o.attained for o in ledgers) >= 3 * size),
+        "s",
+    )
+    rows = [max(map(len, one.orders)) + 2 for one in ledgers]
+    figure = plots.new_figure(0.75 + sum(0.17 * n + 0.45 for n in rows) + 0.4)
+    wide = (WIDTH - 0.2) / len(LOSS_ORDERS)
+    floor = figure.get_figheight() - 0.65
+    for one, count in zip(ledgers, rows, strict=True):
+        floor -= 0.17 * count + 0.45
+        for k, order in enumerate(LOSS_ORDERS):
+            axes = plots.axes_at(
+                figure, 0.1 + k * wide + 1.3, floor + 0.1, wide - 1.3 - 0.65, 0.17 * count
+            )
+            _paint_losses(axes, one, k, UNITS[unit])
+            text = f"{_short(one.policy, 30)}, {order} removed first"
+            plots.note(axes, text, (0, 1), (0, 2), va="bottom", size=8.5, color=INK)
+            if one is ledgers[-1]:
+                axes.set_xlabel(f"mean completion ({unit})", labelpad=2)
+    handles = [
+        Patch(facecolor=MUTED, label="the bound, and the policy"),
+        Patch(facecolor=COLOURS[1], label="lost"),
+        Patch(facecolor=COLOURS[2], label="won: a hindrance that helped"),
+    ]
+    plots.legend_at(figure, handles, 0.1, figure.get_figheight() - 0.6, **LEGEND)
+    plots.headline(figure, "From the bound to each policy's mean completion")
     return figure
 
 
@@ -487,6 +570,28 @@ def _fairness_scale(figure: Figure, image: Any) -> None:
     axes.tick_params(labelsize=8, pad=2)
     handles = [Patch(facecolor=NOTHING, label="wants nothing")]
     plots.legend_at(figure, handles, 4.1, 0.12, **LEGEND)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def _paint_losses(axes: Axes, one: LossLedger, order: int, size: int) -> None:
+    """The bound, a bar for each term from where the last one ended, and the policy."""
+    at, steps = one.bound, [("any policy ≥", 0.0, one.bound, MUTED)]
+    for term in reversed(one.orders[order]):
+        colour = COLOURS[1] if term.seconds >= 0 else COLOURS[2]
+        steps.append((term.name, at, term.seconds, colour))
+        at += term.seconds
+    steps.append((_short(one.policy, 20), 0.0, one.attained, MUTED))
+    for k, (_, left, width, colour) in enumerate(steps):
+        axes.barh(k, width / size, left=left / size, height=0.7, color=colour, linewidth=0)
+        end = max(left, left + width) / size
+        text = fixed(width, places=3, comma=",", size=size)
+        plots.note(axes, text, (end, k), (3, 0), xycoords="data", va="center", size=7, color=INK)
+    axes.set_yticks(range(len(steps)), [name for name, *_ in steps], parse_math=False)
+    axes.set_ylim(len(steps) - 0.5, -0.5)
+    axes.set_xlim(0, max(left + max(width, 0) for _, left, width, _ in steps) / size or 1)
+    axes.tick_params(labelsize=7)
 
 
 # --- use of the cluster --------------------------------------------------------------------------

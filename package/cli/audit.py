@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import screen
+from ..instances.display import counted
 from ..registry import READERS
 
 Quotas = Annotated[
@@ -62,7 +63,9 @@ def audit(
             sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
             show("looking")
             found = run(loaded, room, quotas=sizes, window=window)
-        size = "" if room is None else f", {room.gpus:,} GPUs on {len(room.nodes):,} nodes"
+        size = ""
+        if room is not None:
+            size = f", {counted(room.gpus, 'GPU')} on {counted(len(room.nodes), 'node')}"
         title = f"{Path(trace).name}: {found.jobs:,} jobs{size}"
         if json is not None:
             _write(json, found, loaded)

@@ -20,7 +20,7 @@ from few import first
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
-from gangsched.analysis.show import plots, run_plots
+from gangsched.analysis.show import gantt_data, plots, run_plots
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
 from gangsched.registry import POLICIES
 from gangsched.solvers import Fifo
@@ -318,3 +318,22 @@ def test_users_without_a_colour_are_one_layer() -> None:
     assert "3 others" in words(figure)
     assert len(layers(figure, 1)) == 7
     assert max(layers(figure, 1)[-1]) == pytest.approx(3 / 9)
+
+
+# --- nodes over time -----------------------------------------------------------------------------
+
+
+def test_nodes_are_as_dark_as_jobs_held_their_gpus() -> None:
+    instance = Instance(
+        Cluster.of_sizes([2, 4]), [Job(id="a", gpus=2, work=60), Job(id="b", gpus=2, work=120)]
+    )
+    run = replace(drive(instance, Fifo()), now=120)
+    data = gantt_data.shares_of({"fifo": run})
+    axes = run_plots.nodes_held(data).axes[0]
+    (image,) = axes.images
+    share = np.asarray(image.get_array())
+    assert share.shape == (2, data["bins"])
+    gpu_time = (share.mean(axis=1) / 1000 * 120) @ [2, 4]
+    assert gpu_time == pytest.approx(2 * 60 + 2 * 120, rel=0.01)
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["n0", "n1"]
+    assert axes.get_xlabel() == "seconds from the start of the instance"

@@ -434,6 +434,8 @@ function waterfall(data, box) {
       steps.push({name: one.policy, from: 0, to: one.attained, kind: 0});
       const colours = [own("--muted"), palette(COLOURS, 1), palette(COLOURS, 2)];
       const small = box.clientWidth < 560;
+      const worth = (value) => small && Math.abs(value) >= 0.1
+        ? number(Math.round(10 * value) / 10) : number(value);
       return {
         animation: false,
         grid: {left: 58, right: 12, top: 24, bottom: small ? 96 : 64},
@@ -442,7 +444,8 @@ function waterfall(data, box) {
             rotate: small ? 55 : 0, overflow: "break", lineHeight: 13,
             width: small ? 90 : (box.clientWidth - 70) / steps.length - 6}}),
         yAxis: axis({name: `mean completion (${unit})`, nameGap: 42,
-          axisLabel: label({formatter: (value) => number(value)})}),
+          max: (extent) => 1.08 * extent.max,
+          axisLabel: label({showMaxLabel: false, formatter: (value) => number(value)})}),
         tooltip: tooltip({trigger: "item", formatter: ({dataIndex}) => {
           const step = steps[dataIndex];
           const sign = step.kind === 1 ? "+" : step.kind === 2 ? "−" : "";
@@ -464,8 +467,8 @@ function waterfall(data, box) {
               shape: {x: a[0] - wide / 2, y: Math.min(a[1], b[1]), width: wide,
                 height: Math.max(Math.abs(a[1] - b[1]), 1.5)},
               textConfig: {position: "top"},
-              textContent: {style: {text: number((step.to - step.from) / size),
-                fill: own("--ink"), fontSize: 11}},
+              textContent: {style: {text: worth((step.to - step.from) / size),
+                fill: own("--ink"), fontSize: small ? 9 : 11}},
             };
           },
           data: steps.map((step, k) => [k, step.from / size, step.to / size]),
