@@ -394,7 +394,8 @@ function bars(data, box) {
         animation: false,
         grid: {left: Math.min(12 * wide, box.clientWidth * 0.4), right: 64, top: 6, bottom: 42},
         xAxis: axis({name: data.x, nameGap: 26, min: data.from || 0, max: data.to,
-          axisLabel: label({formatter: data.percent ? percent : number})}),
+          axisLabel: label({formatter: data.percent ? (value) => percent(value)
+            : (value) => value.toLocaleString("en-US", {maximumFractionDigits: 4})})}),
         yAxis: axis({type: "category", data: names, inverse: true, splitLine: {show: false},
           axisLabel: {color: own("--ink"), fontSize: 12, interval: 0, overflow: "break",
             width: Math.min(12 * wide, box.clientWidth * 0.4) - 12}}),
