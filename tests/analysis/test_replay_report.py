@@ -230,7 +230,7 @@ def test_everything_is_inside(
     tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
 ) -> None:
     text = written(tmp_path, runs, bounds=bounds)
-    assert Page(text).tags.count("svg") == 3
+    assert Page(text).tags.count("svg") == 5  # two of them nodes over time
     assert "data:image/png;base64," in text  # the maps are pictures
     assert_self_contained(text)
 
