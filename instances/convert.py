@@ -156,6 +156,8 @@ def to_instance(
 
 def _times(row: LogRow, start: int) -> tuple[int | None, int | None]:
     """When a job began and ended, from another time 0 on."""
+    if row.start is None and row.end is None:
+        return None, None  # one object for all jobs of a log that does not say
     began, ended = (None if at is None else at - start for at in (row.start, row.end))
     return began, ended
 

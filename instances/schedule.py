@@ -191,16 +191,22 @@ class Schedule(Unpacking):
         plan.__dict__.update(_packed=dict(columns), ps=nothing, device=_frozen(nothing[:0]))
         return plan
 
-    def blocks(self) -> Iterator[Schedule]:
+    def blocks(self, wanted: Sequence[bool] | None = None) -> Iterator[Schedule]:
         """Yield it in pieces of segments that follow one another.
 
         A packed one is not unpacked by that: only one piece at a time takes memory.
+
+        Parameters
+        ----------
+        wanted : sequence of bool, optional
+            Which of the pieces; by default all.
         """
         packed = self.__dict__.get("_packed")
         if packed is None:
-            yield self
+            if wanted is None or wanted[0]:
+                yield self
             return
-        for job, start, end, length, node, gpus in in_blocks(packed.values()):
+        for job, start, end, length, node, gpus in in_blocks(list(packed.values()), wanted):
             block: Schedule = object.__new__(type(self))
             ptr = np.concatenate([[0], np.cumsum(length)])
             nothing = np.broadcast_to(np.int64(0), node.size)
@@ -217,9 +223,27 @@ class Schedule(Unpacking):
         ends.flags.writeable = False
         return ends
 
+    def pieces(self, name: str) -> Iterator[NDArray[Any]]:
+        """Yield a column piece by piece, without unpacking it as a whole."""
+        if name != "ptr" or name in self.__dict__:
+            yield from super().pieces(name)
+            return
+        last = np.zeros(1, dtype=np.int64)
+        yield last
+        for length in self._packed["length"]:
+            ends = np.cumsum(length) + last
+            last = ends[-1:]
+            yield ends
+
     def __len__(self) -> int:
         packed = self.__dict__.get("_packed")
         return packed["job"].size if packed else int(self.job.size)
+
+    @property
+    def entries(self) -> int:
+        """How many entries all segments have together."""
+        packed = self.__dict__.get("_packed")
+        return packed["node"].size if packed else int(self.node.size)
 
     def __getitem__(self, i: int) -> Segment:
         if not -len(self) <= i < len(self):

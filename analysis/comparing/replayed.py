@@ -164,7 +164,7 @@ class Replayed:
     @cached_property
     def profiles(self) -> bool:
         """Whether the policy had to find out about new jobs."""
-        return bool((self.run.events.kind == EventKind.PROFILE).any())
+        return any((k == EventKind.PROFILE).any() for k in self.run.events.pieces("kind"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""

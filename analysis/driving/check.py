@@ -9,7 +9,7 @@ starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...instances import Instance, ParameterServerJob, Schedule
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
-from ...instances.packed import BLOCK
+from ...instances.packed import PART
 from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
@@ -114,7 +114,7 @@ def _is_right_in_parts(run: Run, preempts: Preempts | None) -> bool:
 
     If not, or if it is short, it is looked at as a whole, which says what is wrong.
     """
-    if max(len(run.schedule), len(run.events)) <= BLOCK or run.require_instance().kind.needs_ps:
+    if max(len(run.schedule), len(run.events)) <= PART or run.require_instance().kind.needs_ps:
         return False
     jobs, before = len(run.records), 0
     for plan in run.schedule.blocks():
@@ -128,7 +128,7 @@ def _is_right_in_parts(run: Run, preempts: Preempts | None) -> bool:
         before = int(log.time[-1])
     if not _are_below(jobs, np.array([j for j, _ in run.rejected], dtype=np.int64)):
         return False
-    if any(_over(plan, "gpus", run.sizes) for plan in _by_nodes(run)):
+    if _may_be_over(run):
         return False
     return not any(_rules(part, preempts, []) for _, part in by_jobs(run))
 
@@ -137,21 +137,36 @@ def _are_below(most: int, column: NDArray[Any]) -> bool:
     return bool(((column >= 0) & (column < most)).all())
 
 
-def _by_nodes(run: Run) -> Iterator[Schedule]:
-    """Yield what some nodes give, node after node: a segment for each entry."""
-    entries = np.zeros(len(run.sizes), dtype=np.int64)
+def _may_be_over(run: Run) -> bool:
+    """Whether a node gives more GPUs than it has, looked at some nodes at a time.
+
+    Starts and ends are sorted as numbers that hold node, time and change; True where that needs
+    larger numbers than there are.
+    """
+    sizes, span, most = np.array(run.sizes, dtype=np.int64), 1, 1
+    entries = np.zeros(sizes.size, dtype=np.int64)
     for plan in run.schedule.blocks():
-        entries += np.bincount(plan.node, minlength=entries.size)
-    part = np.cumsum(entries) // BLOCK
+        entries += np.bincount(plan.node, minlength=sizes.size)
+        span = max(span, int(plan.end.max(initial=0)) + 1)
+        most = max(most, int(plan.gpus.max(initial=0)))
+    part, base = np.cumsum(entries) // PART, 2 * most + 1
+    if sizes.size * span * base >= 2**63:
+        return True
     for k in np.unique(part).tolist():
-        found: list[list[Ints]] = []
+        found: list[Ints] = []
         for plan in run.schedule.blocks():
             own = part[plan.node] == k
             row = np.repeat(np.arange(len(plan)), np.diff(plan.ptr))[own]
-            columns = plan.job[row], plan.start[row], plan.end[row], plan.node[own], plan.gpus[own]
-            found.append(list(columns))
-        job, start, end, node, gpus = map(np.concatenate, zip(*found, strict=True))
-        yield Schedule(job, start, end, np.arange(job.size + 1), node, gpus)
+            place, gpus = plan.node[own] * span, plan.gpus[own]
+            found.append((place + plan.end[row]) * base + (most - gpus))
+            found.append((place + plan.start[row]) * base + (most + gpus))
+        moves = np.sort(np.concatenate(found))
+        used = np.cumsum(moves % base - most)  # returns to 0 before the next node
+        moves //= base
+        last = np.append(moves[1:] != moves[:-1], True)  # all of a second has happened
+        if (used[last] > sizes[moves[last] // span]).any():
+            return True
+    return False
 
 
 def _report(rule: str, bad: Ints, text: Callable[[int], str]) -> list[str]:

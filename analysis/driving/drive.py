@@ -336,24 +336,22 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
     models, sizes = models_of(instance), instance.cluster.sizes
     number = {model: g for g, model in enumerate(models)}
     kinds = [number[node.model] for node in instance.cluster.nodes]
-    sets, kind = _kinds(instance)
-    never = {
-        (gpus, r)
-        for gpus, r in set(kind)
-        if place_by_speed(gpus, sizes, sizes, kinds, sets[r].tolist(), spread=rules.spread) is None
-    }
-    return {
-        j: _why_never(instance, job)
-        for j, job in enumerate(instance.jobs if never else ())
-        if kind[j] in never
-    }
+    found, kind = _kinds(instance)
+    never = [
+        place_by_speed(gpus, sizes, sizes, kinds, able, spread=rules.spread) is None
+        for gpus, able in found
+    ]
+    jobs = np.flatnonzero(np.array(never, dtype=np.bool_)[kind]).tolist() if any(never) else ()
+    return {j: _why_never(instance, instance.jobs[j]) for j in jobs}
 
 
 @remembered
-def _kinds(instance: Instance[Any]) -> tuple[Any, list[tuple[int, int]]]:
-    """The sets of models on which jobs can run, and each job's gang and number of its set."""
+def _kinds(instance: Instance[Any]) -> tuple[list[tuple[int, list[bool]]], Ints]:
+    """Gangs, each with whether its jobs can run on each model, and which of them is each job's."""
     sets, reach = reaches(job_speeds(instance))
-    return sets, list(zip(_column(instance.jobs, "gpus"), reach.tolist(), strict=True))
+    gangs = _columns(instance)["gpus"]
+    kinds, kind = np.unique(np.stack([gangs, reach], axis=1), axis=0, return_inverse=True)
+    return [(gpus, sets[r].tolist()) for gpus, r in kinds.tolist()], kind.ravel()
 
 
 def _why_never(instance: Instance[Any], job: Job) -> str:
@@ -423,13 +421,16 @@ def _columns(instance: Instance[Any]) -> dict[str, Any]:
     number = {user.id: u for u, user in enumerate(instance.users)}
     unknown = instance.kind.needs_ps  # until they start
     work = [0] * len(jobs) if unknown else _column(jobs, "work")
-    return {
+    found = {
         "gpus": np.array(_column(jobs, "gpus"), dtype=np.int64),
         "work": np.array(work, dtype=np.int64),
         "release": np.array(_column(jobs, "release"), dtype=np.int64),
         "user": np.array([number.get(user, 0) for user in _column(jobs, "user")], dtype=np.int64),
         "weight": np.array(_column(jobs, "weight"), dtype=np.float64),
     }
+    for column in found.values():
+        column.flags.writeable = False
+    return found
 
 
 @remembered
@@ -520,11 +521,9 @@ def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
     return max(0, machine.now)
 
 
-#: columns of the ledger that a run keeps as they are
-RECORDED = (
-    *("user", "gpus", "release", "work", "weight", "visible", "first", "end", "starts"),
-    "fair_before",
-)
+#: columns of the ledger that a run keeps as they are, and those of them that it shares with others
+RECORDED = ("work", "visible", "first", "end", "starts", "fair_before")
+SHARED = ("user", "gpus", "release", "weight")
 
 
 def _run(
@@ -551,6 +550,7 @@ def _run(
         records=Records(
             id=tuple(_column(instance.jobs, "id")),
             **{name: getattr(book, name) for name in RECORDED},
+            **{name: _columns(instance)[name] for name in SHARED},
             rejected=book.phase == Phase.REJECTED,
             left=book.left - book.done(slice(None), now),
             held=book.held + current,

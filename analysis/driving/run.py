@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,28 +74,39 @@ class Events(_Columns, Unpacking):
         ----------
         columns : mapping of str to Packed
         """
-        kind = np.concatenate([np.zeros(0, np.int8), *(k.astype(np.int8) for k in columns["kind"])])
-        kind.flags.writeable = False
         log: Events = object.__new__(cls)
-        own = {name: column for name, column in columns.items() if name != "kind"}
-        log.__dict__.update(_packed=own, kind=kind)
+        log.__dict__.update(_packed=dict(columns))
         return log
 
     def __len__(self) -> int:
-        return int(self.kind.size)
+        packed = self.__dict__.get("_packed")
+        return packed["kind"].size if packed else int(self.kind.size)
 
-    def blocks(self) -> Iterator[Events]:
+    def blocks(self, wanted: Sequence[bool] | None = None) -> Iterator[Events]:
         """Yield it in pieces of events that follow one another; see `Schedule.blocks`."""
         packed = self.__dict__.get("_packed")
         if packed is None:
-            yield self
+            if wanted is None or wanted[0]:
+                yield self
             return
-        first = 0
-        for time, job in in_blocks((packed["time"], packed["job"])):
+        columns = [packed[name] for name in ("time", "job", "kind")]
+        for time, job, kind in in_blocks(columns, wanted):
             block: Events = object.__new__(type(self))
-            block.__dict__.update(time=time, job=job, kind=self.kind[first : first + time.size])
-            first += time.size
+            block.__dict__.update(time=time, job=job, kind=kind.astype(np.int8))
             yield block
+
+    def unpacked(self, name: str) -> NDArray[Any]:
+        """Return a column unpacked, without keeping it so."""
+        column = super().unpacked(name)
+        if name == "kind" and column.dtype != np.int8:
+            column = column.astype(np.int8)
+            column.flags.writeable = False
+        return column
+
+    def pieces(self, name: str) -> Iterator[NDArray[Any]]:
+        """Yield a column piece by piece, without unpacking it as a whole."""
+        kind = np.int8 if name == "kind" else np.int64
+        return (piece.astype(kind, copy=False) for piece in super(Events, self).pieces(name))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -319,10 +330,9 @@ class Run:
                 continue
             if part.name in ("records", "events", "schedule"):
                 for name in value.__dataclass_fields__:
-                    read = getattr(value, "unpacked", partial(getattr, value))
-                    column = read(name)
                     total.update(name.encode())
-                    total.update("\0".join(column).encode() if name == "id" else column.tobytes())
+                    for piece in _bytes_of(value, name):
+                        total.update(piece)
             else:
                 plain[part.name] = value
         plain["instance"] = plain.pop("instance_name")  # its name when digests were first taken
@@ -379,7 +389,19 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _bytes_of(value: Any, name: str) -> Iterator[Any]:
+    """The bytes of a column, of a long one piece by piece."""
+    if isinstance(value, Unpacking):
+        yield from value.pieces(name)
+    else:
+        column = getattr(value, name)
+        yield "\0".join(column).encode() if name == "id" else column.tobytes()
+
+
 def _frozen(array: Any, kind: Any) -> NDArray[Any]:
+    whole = isinstance(array, np.ndarray) and array.dtype == kind and array.base is None
+    if whole and not array.flags.writeable:
+        return array  # type: ignore[no-any-return]
     column = np.array(array, dtype=kind)
     column.flags.writeable = False
     return column

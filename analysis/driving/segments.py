@@ -5,9 +5,9 @@ For the checker and for measures; the trace driver has its own account of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
 from ...instances.model import FULL_SPEED
-from ...instances.packed import BLOCK
+from ...instances.packed import PART
 from ...instances.remembered import remembered
 from ...solvers.policy import Rules
 from .run import EventKind, Events, Records, Run
@@ -160,45 +160,54 @@ def by_jobs(run: Run) -> Iterator[tuple[int, Run]]:
     """
     jobs, instance = len(run.records), run.require_instance()
     rows = np.zeros(jobs, dtype=np.int64)
-    for piece in chain(run.schedule.blocks(), run.events.blocks()):
-        rows += np.bincount(piece.job, minlength=jobs)
+    spans: tuple[list[tuple[int, int]], ...] = ([], [])  # of jobs, by block of each
+    for span, blocks in zip(spans, (run.schedule.blocks(), run.events.blocks()), strict=True):
+        for piece in blocks:
+            rows += np.bincount(piece.job, minlength=jobs)
+            span.append((int(piece.job.min(initial=jobs)), int(piece.job.max(initial=-1))))
     before = np.cumsum(rows) - rows
-    cuts = np.flatnonzero(np.diff(before // BLOCK, prepend=0)).tolist()
+    cuts = np.flatnonzero(np.diff(before // PART, prepend=0)).tolist()
     if not cuts:
         yield 0, run
         return
     for first, last in pairwise([0, *cuts, jobs]):
         columns = {name: getattr(run.records, name) for name in run.records.__dataclass_fields__}
+        here = [[low < last and first <= high for low, high in span] for span in spans]
         yield (
             first,
             replace(
                 run,
                 instance=replace(instance, jobs=instance.jobs[first:last]),
                 records=Records(**{name: own[first:last] for name, own in columns.items()}),
-                schedule=_segments_between(run.schedule, first, last),
-                events=_events_between(run.events, first, last),
+                schedule=segments_of(run.schedule.blocks(here[0]), range(first, last)),
+                events=_events_between(run.events.blocks(here[1]), first, last),
                 rejected=tuple((j - first, why) for j, why in run.rejected if first <= j < last),
             ),
         )
 
 
-def _segments_between(schedule: Schedule, first: int, last: int) -> Schedule:
-    """Segments of jobs from `first` on, before `last`, which are numbered from there."""
+def segments_of(blocks: Iterable[Schedule], jobs: Sequence[int]) -> Schedule:
+    """Segments of these jobs, which are numbered by their place among them."""
+    place = np.full(max(jobs, default=-1) + 2, -1)
+    place[np.array(jobs, dtype=np.int64)] = np.arange(len(jobs))
     found: list[list[Ints]] = []
-    for plan in schedule.blocks():
-        own, length = (first <= plan.job) & (plan.job < last), np.diff(plan.ptr)
+    for plan in blocks:
+        job, length = place[np.minimum(plan.job, place.size - 1)], np.diff(plan.ptr)
+        own = job >= 0
         entries = np.repeat(own, length)
-        columns = plan.job - first, plan.start, plan.end, length
+        columns = job, plan.start, plan.end, length
         found.append([column[own] for column in columns])
         found[-1] += [plan.node[entries], plan.gpus[entries]]
+    if not found:
+        return Schedule.of(())
     job, start, end, length, node, gpus = map(np.concatenate, zip(*found, strict=True))
     return Schedule(job, start, end, np.concatenate([[0], np.cumsum(length)]), node, gpus)
 
 
-def _events_between(events: Events, first: int, last: int) -> Events:
+def _events_between(blocks: Iterable[Events], first: int, last: int) -> Events:
     """Events of these jobs, likewise."""
-    found: list[list[NDArray[Any]]] = []
-    for log in events.blocks():
+    found: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=np.int64)] * 3]
+    for log in blocks:
         own = (first <= log.job) & (log.job < last)
         found.append([log.time[own], log.job[own] - first, log.kind[own]])
     return Events(*map(np.concatenate, zip(*found, strict=True)))

@@ -49,11 +49,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances import Schedule
 from ...instances.model import FULL_SPEED
 from ..proofs.gpu_prices import GpuPrices
 from .drive import job_speeds, models_of
-from .metrics.users import user_fair_time
+from .metrics.parts import Line, over_segments, segment_gangs, users_with_jobs
 from .run import EventKind, Ints, Run
+from .segments import segments_of
 
 __all__ = ["REASONS", "Wait", "longest_waits"]
 
@@ -67,7 +69,8 @@ REASONS: Mapping[str, str] = {
     "fairness": "jobs that came later had the GPUs, while its user had their fair share",
     "order": "jobs that came later had the GPUs, while its user had less than their fair share",
 }
-CHUNK = 1 << 22  # free GPUs by piece and node that are looked at together
+CHUNK = 1 << 16  # free GPUs by piece and node that are looked at together
+SPELLS = 128  # of a wait that are looked at together: none of them tells anything of another
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,8 @@ class Wait:
 
 def waiting_times(run: Run) -> Ints:
     """Return the seconds that each job of a run waited, 0 for rejected ones."""
-    rows, held = run.records, np.zeros(len(run.records), dtype=np.int64)
-    np.add.at(held, run.schedule.job, run.schedule.end - run.schedule.start)
+    rows = run.records
+    held = over_segments(run, lambda plan: plan.end - plan.start).astype(np.int64)
     ends = np.where(rows.end < 0, run.now, rows.end)
     waited: Ints = np.where(rows.rejected, 0, np.maximum(ends - rows.release, 0) - held)
     return np.maximum(waited, 0)
@@ -162,7 +165,7 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
         raise ValueError("waits: a run without its instance does not say where gangs fit")
     waited = waiting_times(run)
     longest = np.lexsort((np.arange(waited.size), -waited))[:most]
-    history = _History(run)
+    history = _History(run, longest)
     models = history.able.shape[1]
     if prices is not None and len(prices.prices) != models:
         raise ValueError(f"waits: prices of {len(prices.prices)} GPU models, the run has {models}")
@@ -171,15 +174,19 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
 
 
 class _History:
-    """Which jobs held which GPUs over time."""
+    """Which jobs held which GPUs over time, of a long run looked up in blocks of segments."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, jobs: Ints) -> None:
         instance = run.require_instance()
-        self.run, self.plan = run, run.schedule
-        self.held = np.add.reduceat(np.append(self.plan.gpus, 0), self.plan.ptr[:-1])[
-            : len(self.plan)
-        ]
-        self.times = np.unique(np.concatenate([self.plan.start, self.plan.end]))
+        self.run = run
+        self.jobs, self.own = jobs.tolist(), segments_of(run.schedule.blocks(), jobs.tolist())
+        self.spans: list[tuple[int, int]] = []  # of time, by block
+        times = [np.zeros(0, dtype=np.int64)]
+        for plan in run.schedule.blocks():
+            own = np.unique(np.concatenate([plan.start, plan.end]))
+            times.append(own)
+            self.spans.append((int(own[0]), int(own[-1])) if own.size else (0, 0))
+        self.times = np.unique(np.concatenate(times))
         names = models_of(instance)
         self.model = np.array([names.index(node.model) for node in instance.cluster.nodes])
         self.sizes = np.array(run.sizes, dtype=np.int64)
@@ -188,15 +195,19 @@ class _History:
         rows = run.records
         self.rank = np.empty(len(rows), dtype=np.int64)
         self.rank[np.lexsort((np.arange(len(rows)), rows.release))] = np.arange(len(rows))
-        suspended = np.isin(run.events.kind, (EventKind.SUSPEND, EventKind.KILL))
-        self.suspensions = np.unique(run.events.time[suspended])
+        times = [np.zeros(0, dtype=np.int64)]
+        for log in run.events.blocks():
+            stopped = np.isin(log.kind, (EventKind.SUSPEND, EventKind.KILL))
+            times.append(np.unique(log.time[stopped]))
+        self.suspensions = np.unique(np.concatenate(times))
 
     def wait(self, job: int) -> Wait:
         """The wait of a job, its seconds summed up by reason."""
         spells = tuple(self._spells(job))
         reasons = dict.fromkeys(REASONS, 0)
-        for name, seconds in self._reasons(job, spells):
-            reasons[name] += seconds
+        for first in range(0, len(spells), SPELLS):
+            for name, seconds in self._reasons(job, spells[first : first + SPELLS]):
+                reasons[name] += seconds
         return Wait(job, sum(end - begin for begin, end in spells), reasons, spells)
 
     def priced(self, wait: Wait, prices: GpuPrices) -> Wait:
@@ -216,26 +227,31 @@ class _History:
         """The worth of all GPU time that a job held; None unless it is complete."""
         if self.run.records.end[job] < 0:
             return None
-        total = 0.0
-        for k in np.flatnonzero(self.plan.job == job):
-            own = slice(self.plan.ptr[k], self.plan.ptr[k + 1])
-            models = self.model[self.plan.node[own]]
-            for model, gpus in zip(models.tolist(), self.plan.gpus[own].tolist(), strict=True):
-                begin, end = int(self.plan.start[k]), int(self.plan.end[k])
-                total += gpus * float(prices.worth(model, begin, end))
-        return total
+        plan, length = self.own, np.diff(self.own.ptr)
+        mine = np.repeat(plan.job == self.jobs.index(job), length)
+        begin, end = (np.repeat(times, length)[mine] for times in (plan.start, plan.end))
+        models = self.model[plan.node[mine]]
+        worth = np.zeros(models.size)
+        for model in np.unique(models).tolist():
+            on = models == model
+            worth[on] = prices.worth(model, begin[on], end[on])
+        return float(sum((plan.gpus[mine] * worth).tolist()))
+
+    def _held(self, job: int) -> tuple[Ints, Ints]:
+        """When the job began and ended to hold GPUs, in order of time."""
+        own = np.flatnonzero(self.own.job == self.jobs.index(job))
+        own = own[np.argsort(self.own.start[own], kind="stable")]
+        return self.own.start[own], self.own.end[own]
 
     def _spells(self, job: int) -> Iterator[tuple[int, int]]:
         """When the job waited."""
         rows = self.run.records
         end = int(rows.end[job]) if rows.end[job] >= 0 else self.run.now
-        own = np.flatnonzero(self.plan.job == job)
-        own = own[np.argsort(self.plan.start[own], kind="stable")]
         at = int(rows.release[job])
-        for start, stop in zip(self.plan.start[own], self.plan.end[own], strict=True):
+        for start, stop in zip(*(times.tolist() for times in self._held(job)), strict=True):
             if start > at:
-                yield at, int(start)
-            at = max(at, int(stop))
+                yield at, start
+            at = max(at, stop)
         if end > at:
             yield at, end
 
@@ -246,7 +262,7 @@ class _History:
         is in none of them.
         """
         visible, rules = int(self.run.records.visible[job]), self.run.rules
-        running = set(self.plan.start[self.plan.job == job].tolist())
+        running = set(self._held(job)[0].tolist())
         edges: list[Ints] = []
         leases: list[Ints] = []
         for begin, end in spells:
@@ -280,13 +296,11 @@ class _History:
         starts, long, leased, first = self._pieces(job, spells)
         if not starts.size:
             return
-        until = starts[-1] + long[-1]
-        seen = np.flatnonzero((self.plan.start < until) & (self.plan.end > starts[0]))
-        every, later, users = self._holders(job, seen, starts)
+        every, later, users = self._holders(job, starts, int(starts[-1] + long[-1]))
         free = int(self.sizes[self.able[job][self.model]].sum()) - every
         enough = free >= gang
         fits = enough.copy()
-        fits[enough] = self._room(job, seen, starts[enough])
+        fits[enough] = self._room(job, starts[enough])
         fresh = fits & ((first > 0) | ~np.append(False, fits[:-1]))
         since = np.maximum.accumulate(np.where(fresh, starts, 0))
         decided = -(-since // self.run.rules.round_length) * self.run.rules.round_length
@@ -304,33 +318,36 @@ class _History:
             yield name, int(long[rest & holds].sum())
             rest = rest & ~holds
 
-    def _sum(self, starts: Ints, chosen: Ints) -> Ints:
-        """GPUs that the chosen segments hold from each of these times on."""
-        own, size = self.held[chosen].astype(float), starts.size + 1
-        begun = np.bincount(np.searchsorted(starts, self.plan.start[chosen]), own, size)
-        ended = np.bincount(np.searchsorted(starts, self.plan.end[chosen]), own, size)
-        total: Ints = np.cumsum(begun - ended)[:-1].astype(np.int64)
-        return total
+    def _near(self, low: int, high: int) -> Iterator[Schedule]:
+        """Yield the blocks in which segments hold GPUs at a time from `low` on, before `high`."""
+        return self.run.schedule.blocks([a < high and low < b for a, b in self.spans])
 
-    def _holders(self, job: int, seen: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    def _holders(self, job: int, starts: Ints, until: int) -> NDArray[np.int64]:
         """GPUs held where the job could run, those of them of later jobs, those of its user."""
-        rows, others = self.run.records, self.plan.job[seen]
-        here = self.able[job][self.model[self.plan.node[self.plan.ptr[seen]]]]
-        every = self._sum(starts, seen[here])
-        later = self._sum(starts, seen[here & (self.rank[others] > self.rank[job])])
-        return every, later, self._sum(starts, seen[rows.user[others] == rows.user[job]])
+        rows = self.run.records
+        change = np.zeros((3, starts.size + 1))
+        for plan in self._near(int(starts[0]), until):
+            held, able = segment_gangs(plan), self.able[job][self.model[plan.node[plan.ptr[:-1]]]]
+            later = able & (self.rank[plan.job] > self.rank[job])
+            chosen = able, later, rows.user[plan.job] == rows.user[job]
+            for times, sign in ((plan.start, 1), (plan.end, -1)):
+                at = np.searchsorted(starts, times)
+                for row, some in zip(change, chosen, strict=True):
+                    row += sign * np.bincount(at[some], held[some], row.size)
+        return np.cumsum(change, axis=1)[:, :-1].astype(np.int64)
 
     def _fair(self, job: int, starts: Ints, ends: Ints) -> NDArray[np.float64]:
         """The fair share of the job's user in each piece, GPUs; of a single user: all."""
         run = self.run
         if run.user_weight.size < 2:
             return np.full(starts.size, np.inf)
-        user = run.records.user[job]
-        before, after = (user_fair_time(run, times)[user] for times in (starts, ends))
+        user = next(u for u in users_with_jobs(run) if u.number == run.records.user[job])
+        line = Line.of(user.time, user.fair)
+        before, after = line.at(starts), line.at(ends)
         fair: NDArray[np.float64] = (after - before) / (ends - starts)
         return fair
 
-    def _room(self, job: int, seen: Ints, starts: Ints) -> NDArray[np.bool_]:
+    def _room(self, job: int, starts: Ints) -> NDArray[np.bool_]:
         """Whether the gang fits from each of these times on."""
         own = np.flatnonzero(self.able[job][self.model])
         place = np.full(self.sizes.size, -1)
@@ -340,16 +357,15 @@ class _History:
         for low in range(0, starts.size, step):
             part = starts[low : low + step]
             free = np.zeros((part.size + 1, own.size))
-            near = seen[(self.plan.start[seen] <= part[-1]) & (self.plan.end[seen] > part[0])]
-            length = self.plan.ptr[near + 1] - self.plan.ptr[near]
-            entry = np.repeat(self.plan.ptr[near + 1] - np.cumsum(length), length)
-            entry += np.arange(entry.size)
-            node, gpus = place[self.plan.node[entry]], self.plan.gpus[entry].astype(float)
-            for times, sign in ((self.plan.start, -1), (self.plan.end, 1)):
-                at = np.repeat(np.searchsorted(part, times[near]), length)
-                flat = (at * own.size + node)[node >= 0]
-                change = np.bincount(flat, gpus[node >= 0], free.size)
-                free += sign * change.reshape(free.shape)
+            for plan in self._near(int(part[0]), int(part[-1]) + 1):
+                near = np.repeat((plan.start <= part[-1]) & (plan.end > part[0]), np.diff(plan.ptr))
+                node = place[plan.node]
+                near &= node >= 0
+                row = np.repeat(np.arange(len(plan)), np.diff(plan.ptr))[near]
+                gpus = plan.gpus[near].astype(float)
+                for times, sign in ((plan.start, -1), (plan.end, 1)):
+                    flat = np.searchsorted(part, times[row]) * own.size + node[near]
+                    free += sign * np.bincount(flat, gpus, free.size).reshape(free.shape)
             free = self.sizes[own] + np.cumsum(free, axis=0)[:-1]
             fits[low : low + step] = self._fit(gang, free, own)
         return fits

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from .colours import COLOURS
 from .columns import UNITS
 from .plots import ACCENT, INK, TRACK, WIDTH, axes_at, headline, legend_at, new_figure, note
-from .run_plots import COLOURS
 
 if TYPE_CHECKING:
     from ..comparing.sharing_frontier import SharingFrontier

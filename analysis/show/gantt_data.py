@@ -33,7 +33,7 @@ def of_runs(runs: Mapping[str, Run]) -> Data:
     plans = {name: run.schedule for name, run in runs.items()}
     end = max(1, *(run.now for run in runs.values()))
     head = {"chart": "gantt", "by": "policy", "unit": unit_of(first), "end": end}
-    if sum(int(plan.node.size) for plan in plans.values()) > MOST_BARS:
+    if sum(plan.entries for plan in plans.values()) > MOST_BARS:
         return {**head, **_together(plans, cluster, end)}
     book = first.records
     data = _apart(plans, cluster, book.id, book.user.tolist(), first.users, book.gpus, book.release)
@@ -56,7 +56,7 @@ def of_schedules(plans: Mapping[str, Schedule], problem: Any, titles: Sequence[s
     instance, unit = problem.instance, goal_of(problem).time
     end = max(1, *(int(plan.end.max(initial=0)) for plan in plans.values()))
     head = {"chart": "gantt", "by": "solver", "unit": unit, "end": end}
-    if sum(int(plan.node.size) for plan in plans.values()) > MOST_BARS:
+    if sum(plan.entries for plan in plans.values()) > MOST_BARS:
         data = _together(plans, instance.cluster, end)
     else:
         jobs = instance.jobs
@@ -179,7 +179,7 @@ def _together(plans: Mapping[str, Schedule], cluster: Cluster, end: int) -> Data
     gpus = [sum(node.gpus for node in group) for group in groups]
     bins = min(BINS, end)  # times are whole
     edges = np.linspace(0, end, bins + 1)
-    total = sum(int(plan.node.size) for plan in plans.values())
+    total = sum(plan.entries for plan in plans.values())
     note = (
         f"{total:,} bars are too many to tell apart: this shows the share of the GPUs that jobs "
         f"held, by {'node' if size == 1 else f'{size} nodes'} and {duration(end / bins)}."
@@ -202,11 +202,13 @@ def _span(nodes: Sequence[Any]) -> str:
 
 
 def _cells(plan: Schedule, size: int, gpus: Iterable[int], edges: NDArray[np.float64]) -> Data:
-    length = np.diff(plan.ptr)
     room = np.array(list(gpus))
     times = np.rint(edges).astype(np.int64)
-    start, end = np.repeat(plan.start, length), np.repeat(plan.end, length)
-    held = held_by(start, end, plan.gpus, times, plan.node // size, room.size)
+    held = np.zeros((room.size, times.size), dtype=np.int64)
+    for part in plan.blocks():
+        length = np.diff(part.ptr)
+        start, end = np.repeat(part.start, length), np.repeat(part.end, length)
+        held += held_by(start, end, part.gpus, times, part.node // size, room.size)
     size_of = room[:, None] * np.maximum(np.diff(times), 1)
     share = np.minimum(np.rint(1000 * np.diff(held, axis=1) / size_of), 1000).astype(int)
     row, bin = np.nonzero(share)

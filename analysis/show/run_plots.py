@@ -24,6 +24,7 @@ from ..driving import metrics
 from ..driving.model_usage import model_usage
 from ..driving.run import Floats, Run
 from . import plots
+from .colours import COLOURS, DASHES, MOST_RUNS
 from .columns import UNITS, Column, column, duration, fixed
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 Runs = Mapping[str, Run]
 Measured = Sequence[float | None]
 
-#: told apart by the colour-blind (after Okabe and Ito), each solid and then dashed
-COLOURS = ("#0072b2", "#d55e00", "#00946b", "#c0649a", "#d98c00", "#4aa3d8")
-DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)))
-MOST_RUNS = len(COLOURS) * len(DASHES)
 MOST_POINTS = 400  # of a curve
 MOST_USERS = 24  # rows of a heat map
 NOTHING = "#d9dde2"  # where a user wants nothing

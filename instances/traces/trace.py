@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from sys import intern
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -292,7 +293,9 @@ class Reading:
             began, ended = (None if at is None else self._second(place, at) for at in ran)
             submitted = self._second(place, time)
             self._found.append(
-                _Found(submitted, place, began, ended, id, gpus, work, user, weight, tag, more)
+                _Found(
+                    submitted, place, began, ended, id, gpus, work, intern(user), weight, tag, more
+                )
             )
             return True
         return False

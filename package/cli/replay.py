@@ -221,7 +221,7 @@ def replay(
 
 
 def _policies(names: str, seed: int, information: str = TOLD) -> dict[str, Any]:
-    from ..analysis.show.run_plots import MOST_RUNS
+    from ..analysis.show.colours import MOST_RUNS
 
     setting = known_by("--information:", information, TOLD)
 

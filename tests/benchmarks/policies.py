@@ -9,8 +9,9 @@
 FOLDER has the traces, see docs/how-to/read-a-trace.md. A run is from an instance in memory to the
 finished `Run`. Times are CPU seconds, the median of `--runs` processes; in each of them a small
 instance was driven first, which compiles or loads compiled code. *decide* is the part of it in the
-policy's own Python, from one more run. With another checkout its processes run in turn with these;
-it runs once where that takes above a minute, and `--limit` seconds are the most for a run.
+policy's own Python, from one more run; *command* the peak of the whole command that replays the
+trace under the policy and writes its report. With another checkout its processes run in turn with
+these; it runs once where that takes above a minute, and `--limit` seconds are the most for a run.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ LONG, SHORT = (
 )  # seconds of a run of this checkout, and the other, after which it runs once
 COLUMNS = (
     "policy", "CPU (s)", "target", "met", "before / now", "same ends", "in decide",
-    "µs outside, a call", "decisions", "peak (MiB)",
+    "µs outside, a call", "decisions", "peak (MiB)", "command (MiB)",
 )  # fmt: skip
 PLAIN = (
     "fifo,fifo:backfill,sjf,sjf:backfill,srtf,las,yarn-cs,yarn-cs:backfill,hived,hived:backfill,"
     "tiresias-l,themis,themis-greedy,finish-time-fairness,max-min-fairness,gandiva-fair,ltgf,"
-    "ltgf:quota,ltgf:rho-minus,ltgf:renewal-first,smallest-area,smallest-area:guard,"
+    "ltgf:quota,ltgf:rho-minus,ltgf:renewal-first,allox,max-sum-throughput,hydra,optimus,"
+    "smallest-area,smallest-area:guard,"
     "easy,easy:estimates,conservative,conservative:estimates,serverfilling-srpt,isolation-area"
 )
 MODELS = (
@@ -81,6 +83,7 @@ SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
 
 #: whole commands, with the seconds that are the target; FOLDER is that of the traces
 PHILLY = "replay FOLDER/philly/philly.csv.gz --reader philly-csv --nodes 40 --gpus-per-node 8"
+WHOLE = {"philly": PHILLY}  # commands that replay the jobs of a setting
 EIGHT = "fifo,easy,tiresias-l,themis,ltgf,srtf,isolation-area,smallest-area"
 COMMANDS: dict[str, tuple[str, float]] = {
     "README's, of eight policies": (f"{PHILLY} --policies {EIGHT} --effort quick", 12),
@@ -159,12 +162,14 @@ def cell(setting: str, name: str, options: argparse.Namespace) -> dict[str, Any]
     python = any(decides for decides, _ in taken)
     instance = kept(setting, folder, None, store)
     taken.clear()
+    around = time_decisions() if options.inside else []
     wall, cpu = time.perf_counter(), time.process_time()
     run = gs.drive(instance, asked if options.inside else made, patience=PATIENCE)
     found: dict[str, Any] = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
     if options.inside:
         return found | {
-            "decide": sum(seconds for _, seconds in taken),
+            "decide": sum(seconds for decides, seconds in taken if decides),
+            "around": sum(around) - sum(seconds for _, seconds in taken),
             "asked": sum(decides for decides, _ in taken),
         }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
@@ -173,6 +178,21 @@ def cell(setting: str, name: str, options: argparse.Namespace) -> dict[str, Any]
         "peak": peak, "decisions": run.decisions, "segments": len(run.schedule), "name": name,
         "ends": hashlib.sha256(ends).hexdigest()[:12], "python": python,
     }  # fmt: skip
+
+
+def time_decisions() -> list[float]:
+    """Let the driver note how long each decision takes, with all that it does around the call."""
+    from gangsched.analysis.driving.core.engine import Compiled  # an older checkout has another
+
+    own, around = Compiled._decide, list[float]()
+
+    def timed(engine: Compiled) -> None:
+        began = time.process_time()
+        own(engine)
+        around.append(time.process_time() - began)
+
+    Compiled._decide = timed  # type: ignore[method-assign]
+    return around
 
 
 def measured(command: list[str], path: Path | None, limit: float) -> dict[str, Any] | None:
@@ -226,11 +246,15 @@ def row(setting: str, name: str, options: argparse.Namespace, older: Path | None
             [*command, *store[:1], str(options.room / "this"), "--inside"], None, options.limit
         )
         assert inside is not None
-        each = (inside["cpu"] - inside["decide"]) / max(inside["asked"], 1)
+        each = inside["around"] / max(inside["asked"], 1)
         cells += [f"{inside['decide'] / inside['cpu']:.0%}", f"{1e6 * each:.0f}"]
     else:
         cells += ["compiled", ""]
     cells += [f"{first['decisions']:,}", f"{first['peak']:.0f}"]
+    words = (
+        command_words(f"{WHOLE[setting]} --policies {name}", options) if setting in WHOLE else []
+    )
+    cells.append(f"{command_cost(words, None, options.room / 'this')[1]:.0f}" if words else "")
     return f"| {' | '.join(cells)} |"
 
 
@@ -252,31 +276,40 @@ def commands(options: argparse.Namespace, older: Path | None) -> Iterator[str]:
     yield from ("", "### Whole commands", "", "| command | CPU (s) | target | met | before / now |")
     yield "|---|" + "--:|" * 4
     for name, (words, target) in COMMANDS.items():
-        given = words.replace("FOLDER", str(options.folder.resolve())).split()
+        given = command_words(words, options)
         taken: dict[Path | None, list[float]] = {None: [], older: []}
         for k in range(options.runs + 1):
             for path, seconds in taken.items():
-                cpu = command_time(given, path, options.room / "this")
+                cpu, _ = command_cost(given, path, options.room / "this")
                 seconds += [cpu] if k else []  # the first one compiles
         cpu, before = (statistics.median(taken[path]) for path in (None, older))
         more = "" if older is None or math.isnan(before) else f"{before / cpu:.1f}"
         yield f"| {name} | {cpu:.2f} | {target:g} | {'yes' if cpu < target else 'no'} | {more} |"
 
 
-def command_time(words: list[str], path: Path | None, room: Path) -> float:
-    """CPU seconds of a command; without the options of bounds where a checkout knows none."""
+def command_words(text: str, options: argparse.Namespace) -> list[str]:
+    """The words of a command."""
+    return text.replace("FOLDER", str(options.folder.resolve())).split()
+
+
+def command_cost(words: list[str], path: Path | None, room: Path) -> tuple[float, float]:
+    """CPU seconds and MiB of a command; without the options of bounds where a checkout knows none.
+
+    NaN where it fails.
+    """
     more = {} if path is None else {"PYTHONPATH": str(path)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "gangsched", *words]
-    done = subprocess.run(
-        command, env={**os.environ, **more}, capture_output=True, text=True, check=False, cwd=room
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode and "--effort" in words:
-        return command_time(words[: words.index("--effort")], path, room)
-    if done.returncode:
-        return math.nan
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    with subprocess.Popen(
+        command, env={**os.environ, **more}, cwd=room, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode and "--effort" in words:
+        return command_cost(words[: words.index("--effort")], path, room)
+    if process.returncode:
+        return math.nan, math.nan
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 2**10
 
 
 def growth(options: argparse.Namespace) -> dict[str, list[tuple[int, float]]]:

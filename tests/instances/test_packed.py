@@ -32,8 +32,16 @@ def test_a_column_holds_what_was_put_in(parts: list[list[int]]) -> None:
 
 
 def test_small_differences_take_little_room() -> None:
-    column = Packed([np.arange(10**9, 10**9 + 200), np.arange(0, 70_000, 1_000)])
-    assert [part.dtype for _, part in column.parts] == [np.uint8, np.uint32]
+    falls, rises, rounds = (
+        [9, 0, 70_001],
+        np.arange(10**9, 10**9 + 70_000, 100),
+        [60, 0, 10**6 * 60],
+    )
+    column = Packed(map(np.array, (falls, rises, rounds, [5] * 1_000)))
+    kinds = [part.numbers.dtype for part in column.parts]
+    assert kinds == [np.uint32, np.uint8, np.uint32, np.uint8]
+    assert column.parts[2].numbers.tolist() == [1, 0, 10**6]
+    assert column.parts[-1].numbers.base.nbytes == 1  # of a thousand equal numbers one is kept
 
 
 def packed(**changes: list[int]) -> Schedule:
