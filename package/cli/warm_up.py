@@ -86,8 +86,11 @@ def _run(part: Part) -> None:
     elif len(part) == 2:
         registry.warm_up(*part)
     else:
-        for instance in _instances():
-            with suppress(ValueError, PolicyError):  # which refuses or cannot run it
+        alone, *others = _instances()
+        with suppress(ValueError, PolicyError):  # which refuses or cannot run it
+            drive(alone, registry.policy(*part)[1], engine="reference")  # parts of its own
+        for instance in (alone, *others):
+            with suppress(ValueError, PolicyError):
                 drive(instance, registry.policy(*part)[1])
         registry.warm_up_policy(*part)
 

@@ -164,8 +164,9 @@ class Easy(_Backfilling):
         ends = state.now + self.seconds(state, jobs, state.speeds[jobs, 0])
         running = self.running(state)
         chosen, *places = easy_starts(
-            state.gpus[jobs], ends, state.free, state.sizes, state.rules.spread, *running[1:]
-        )
+            state.gpus[jobs], ends, np.array(state.free), np.array(state.sizes),
+            state.rules.spread, *running[1:],
+        )  # fmt: skip
         return Decision(start=_starts(jobs[chosen], *places))
 
     def next_change(self, state: State) -> None:
@@ -198,8 +199,8 @@ class _Reservations:
             jobs = np.concatenate([self.jobs, jobs[~np.isin(jobs, self.jobs)]])
             seconds = policy.seconds(state, jobs, state.speeds[jobs, 0])
             count, starts, *places = reserve(
-                state.now, state.sizes, state.rules.spread, calendar, times, count, self.table,
-                state.gpus[jobs], seconds, early,
+                state.now, np.array(state.sizes), state.rules.spread, calendar, times, count,
+                self.table, state.gpus[jobs], seconds, early,
             )  # fmt: skip
             self.calendar = calendar, times, count
             self.jobs, self.table = jobs, (starts, starts + seconds, *places)
@@ -218,10 +219,11 @@ class _Reservations:
         renewed = state.rules.spread or hidden.any() or not self._fits(state)
         if self.calendar is None or renewed:
             running = _with_others(self.policy.running(state), state, hidden)
-            fine, *made = new_calendar(state.now, state.sizes, running, self.table)
+            sizes = np.array(state.sizes)  # a column is contiguous only where there is one node
+            fine, *made = new_calendar(state.now, sizes, running, self.table)
             if not fine:  # a job takes longer than was expected: reservations are renewed
                 self._forget()
-                _, *made = new_calendar(state.now, state.sizes, running, self.table)
+                _, *made = new_calendar(state.now, sizes, running, self.table)
             calendar, times, count = made
             ends = running[1].tolist()
             places = [np.split(column, running[2][1:-1]) for column in running[3:]]
