@@ -13,6 +13,7 @@ import pytest
 from gangsched.analysis.proofs import verify_irmp as irmp_certificates
 from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate, verify_bound
+from gangsched.analysis.proofs.verify_irmp import revenue_prices
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Bound
@@ -235,6 +236,18 @@ def test_mini_batches_beyond_one_server_cost_more() -> None:
     verify(112.0, problem, ends=[1], prices=[[[7], [6]]], fluid=True)
     with pytest.raises(InvalidCertificate, match="the certificate proves 112"):
         verify(111.0, problem, ends=[1], prices=[[[7], [6]]], fluid=True)
+
+
+def test_mini_batches_go_to_the_model_that_has_most_gpus() -> None:
+    """As above; a node of one GPU of another model trains none of them, and is paid: 7 + 6."""
+    cluster = Cluster([Node(i, 2, "old", ps=1) for i in "st"] + [Node("u", 1, "new", ps=1)])
+    jobs = [job("a", gpus=3, epochs=1, rates=(1.2, 1), utility=Linear(-1, 100))]
+    problem = Irmp(Instance(cluster, jobs), horizon=1, preemptive=True)
+    classes = [["new", 1, 1], ["old", 2, 1]]
+    prices = [[[7], [6]], [[7], [6]]]
+    dear = {**HOLDS, "classes": classes, "ends": [1], "prices": prices, "fluid": True}
+    assert revenue_prices(problem, dear) == 125  # verify_bound asks another verifier too
+    verify(125.0, problem, **dear)
 
 
 @pytest.mark.slow
