@@ -152,7 +152,7 @@ def _may_be_over(run: Run) -> bool:
     part, base = np.cumsum(entries) // PART, 2 * most + 1
     if sizes.size * span * base >= 2**63:
         return True
-    for k in np.unique(part).tolist():
+    for k in np.unique(part[entries > 0]).tolist():
         found: list[Ints] = []
         for plan in run.schedule.blocks():
             own = part[plan.node] == k

@@ -92,6 +92,14 @@ def test_a_right_run_is_right_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "time" not in other.events.__dict__
 
 
+def test_nodes_that_stay_idle_are_right_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [gs.Job(id=f"j{k}", gpus=2, work=60, release=60 * k) for k in range(3 * BLOCK)]
+    run = gs.drive(gs.Instance(Cluster.of_sizes([1, 4]), jobs), "fifo")
+    assert set(run.schedule.node.tolist()) == {1}
+    in_blocks(monkeypatch)
+    assert violations(in_small_parts(run), preempts=Preempts.NEVER) == []
+
+
 def bent(run: Run, what: str) -> Run:
     """The run with one thing wrong."""
     plan, log, book = run.schedule, run.events, run.records
