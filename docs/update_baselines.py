@@ -219,9 +219,10 @@ def referee(settings: Mapping[str, Any]) -> Referee:
 
 
 def commit() -> str:
-    """The commit that is checked out; nothing outside a repository, as in an sdist."""
+    """The commit that is checked out, or that there is none, as in an sdist."""
     command = ["git", "-C", str(DOCS), "rev-parse", "--short=10", "HEAD"]
-    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return done.stdout.strip() or "outside a repository"
 
 
 baselines = Experiment(

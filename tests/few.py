@@ -9,7 +9,7 @@ import pytest
 
 
 def chosen(plain: Iterable[bool], values: Iterable[Any]) -> list[Any]:
-    """Mark the values as slow that the plain run does not take."""
+    """Mark the values as slow that the plain run does not take; a tuple is of several arguments."""
     slow = pytest.mark.slow
     return [
         v if take else pytest.param(*(v if type(v) is tuple else (v,)), marks=slow)
