@@ -152,7 +152,7 @@ def _schedules(found: Replay) -> Topic:
     """Nodes over time: without script jobs where they are few, else shares of the GPUs."""
     runs, data = found.runs, gantt_data.of_runs(found.runs)
     still = []
-    if sum(int(run.schedule.node.size) for run in runs.values()) > MOST_STILL_BARS:
+    if sum(run.schedule.entries for run in runs.values()) > MOST_STILL_BARS:
         held = run_plots.nodes_held(gantt_data.shares_of(runs))
         still.append(page.picture(held, "nodes", "GPUs held by node and time"))
     else:

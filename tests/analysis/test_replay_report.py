@@ -264,6 +264,20 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
     assert Page(text).text.count("alert('x')") >= 12
 
 
+def test_the_nodes_of_long_runs_are_drawn_without_unpacking_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replay_report.gantt_data, "MOST_BARS", 3_500)
+    cluster = Cluster.uniform(nodes=2, gpus_per_node=4)
+    jobs = [Job(id=f"j{k}", gpus=1, work=60, release=60 * k) for k in range(4_000)]
+    found = replay(Instance(cluster, jobs), {"fifo": Fifo()}, effort="quick")
+    run = found.runs["fifo"]
+    vars(run.schedule).pop("node", None)
+    assert run.schedule.entries > replay_report.MOST_STILL_BARS
+    replay_report._schedules(found)
+    assert "node" not in vars(run.schedule)
+
+
 @pytest.mark.slow
 def test_long_runs_stay_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
