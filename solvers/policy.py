@@ -483,8 +483,7 @@ class State:
         Overhead is not counted.
         """
         self._seen.refuse_without_run_times("state.remaining")
-        book = self._book
-        left: Ints = book.jobs["left"][jobs] - book.done(jobs, self.now)
+        left: Ints = self._book.rest(jobs, self.now)
         return left
 
     def attained(self, jobs: Ints) -> Ints:

@@ -28,6 +28,7 @@ class RuleKind(IntEnum):
     FILLING = 16  #: the least areas that fill the cluster, the widest first; with repacking
     ISOLATION = 17  #: areas over weights of users; with repacking
     PRICED = 18  #: what the work that is left costs, each on its cheapest GPU model
+    DEADLINE = 19  #: the first deadline that a job can still meet, by key
 
     @property
     def grouped(self) -> bool:

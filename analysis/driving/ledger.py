@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.compiled import compiled
 from ...instances.model import FULL_SPEED
 
 Ints = NDArray[np.int64]
@@ -88,6 +89,29 @@ class Ledger:
         seconds = np.where(speed > 0, np.maximum(0, time - begun), 0)
         got: Ints = seconds * speed // FULL_SPEED
         return got
+
+    def rest(self, jobs: Ints, time: int) -> Ints:
+        """Seconds of service that these jobs still need at `time`: what :meth:`done` leaves."""
+        table = self.jobs
+        if type(jobs) is not np.ndarray or jobs.dtype != np.int64 or jobs.ndim != 1:
+            jobs = np.atleast_1d(np.arange(table.size)[jobs])
+        segment = table["left"], table["speed"], table["since"], table["delay"]
+        left: Ints = _rest(*segment, jobs, time)
+        return left
+
+
+@compiled
+def _rest(left: Ints, speed: Ints, since: Ints, delay: Ints, jobs: Ints, time: int) -> Ints:
+    """:meth:`Ledger.rest` without arrays in between."""
+    rest = np.empty(jobs.size, np.int64)
+    for i in range(jobs.size):
+        j = jobs[i]
+        if not 0 <= j < left.size:
+            raise IndexError("there is no such job")
+        rest[i] = left[j]
+        if speed[j] > 0:
+            rest[i] -= max(0, time - since[j] - delay[j]) * speed[j] // FULL_SPEED
+    return rest
 
 
 JOB_COLUMNS = frozenset(JOB.names or ())

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...instances.compiled import compiled
 from ..growing import longer
 from ..placement import place
 from ..policy import Ints, State
@@ -75,9 +76,7 @@ class Deadlines:
 
     def met(self, jobs: Ints, ends: Ints) -> Ints:
         """The first deadline of each job that is not before its end, or NEVER."""
-        due = self.due[jobs]
-        first = (due >= ends[:, None]).argmax(axis=1)
-        found: Ints = due[np.arange(len(jobs)), first]
+        found: Ints = _met(self.due, self.number, jobs, ends)
         return found
 
     def last(self, jobs: Ints) -> Ints:
@@ -90,6 +89,19 @@ class Deadlines:
         n = int(self.number[job])
         pairs = zip(self.due[job, :n].tolist(), self.value[job, :n].tolist(), strict=True)
         return list(pairs)
+
+
+@compiled
+def _met(due: Ints, number: Ints, jobs: Ints, ends: Ints) -> Ints:
+    """:meth:`Deadlines.met` without arrays in between."""
+    found = np.full(jobs.size, NEVER)
+    for i in range(jobs.size):
+        j = jobs[i]
+        for f in range(number[j]):
+            if due[j, f] >= ends[i]:
+                found[i] = due[j, f]
+                break
+    return found
 
 
 def at_cycle(state: State, cycle: int) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Information, Preempts, State, ranked
-from .deadlines import STATED, Deadlines, RunTimes
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
 __all__ = ["EarliestDeadline"]
 
@@ -44,12 +44,36 @@ class EarliestDeadline:
     information: ClassVar[Information] = "told"
     estimates: RunTimes = STATED
 
+    @property
+    def rule(self) -> Rule | None:
+        """The compiled rule, for run times as users state them."""
+        return Rule(RuleKind.DEADLINE) if self.estimates == STATED else None
+
     def decide(self, state: State) -> Decision:
         """Return all jobs by the first deadline that each can still meet."""
-        jobs = state.candidates
+        jobs, deadlines = state.candidates, Deadlines.of(state)
+        if not self._open(state, jobs).size:
+            return Decision(order=jobs)  # as they came
         ends = state.now + self.estimates.remaining(state, jobs)
-        return Decision(order=ranked(state, jobs, Deadlines.of(state).met(jobs, ends)))
+        return Decision(order=ranked(state, jobs, deadlines.met(jobs, ends)))
 
-    def next_change(self, state: State) -> int:
-        """A deadline can become impossible to meet at any time."""
-        return state.now + 1
+    def next_change(self, state: State) -> int | None:
+        """Return the next round while a deadline may be met: that can become impossible any time.
+
+        Parameters
+        ----------
+        state : State
+
+        Notes
+        -----
+        Nor does the order change after that; but where a job finds no place, its patience may end.
+        """
+        if self._open(state, state.candidates).size:
+            return state.now + 1
+        blocked = (state.blocked[state.waiting] >= 0).any()
+        return state.now + 1 if blocked and state.rules.patience is not None else None
+
+    def _open(self, state: State, jobs: Ints) -> Ints:
+        """Those that have a deadline which is not over."""
+        last = Deadlines.of(state).last(jobs)
+        return jobs[(last > state.now) & (last < NEVER)]

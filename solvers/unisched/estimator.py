@@ -275,10 +275,9 @@ class DurationEstimates:
     def _estimate(self, known: _Jobs, jobs: Ints, left: Ints) -> Ints:
         """Seconds left of jobs with so many really left."""
         estimate = left.copy()
-        metric = np.flatnonzero(known.metric[jobs])
-        if self.mode != "true" and metric.size:
-            own = jobs[metric]
-            estimate[metric] = self._by_epochs(known, own, left[metric])
+        if self.mode != "true" and known.targets:
+            metric = np.flatnonzero(known.metric[jobs])
+            estimate[metric] = self._by_epochs(known, jobs[metric], left[metric])
         if self.noise:
             estimate = np.rint(estimate * known.factor[jobs]).astype(np.int64)
         return np.maximum(1, estimate)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...instances.model import FULL_SPEED
+from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes
 
@@ -64,10 +65,12 @@ class Genie:
         jobs = state.waiting
         if self.elastic:
             return self._elastic(state, jobs)
-        if state.gpus[jobs].min() > state.free.sum():
-            return Decision()
+        jobs = jobs[state.gpus[jobs] <= state.free.sum()]
+        deadlines = Deadlines.of(state)
+        if not deadlines.number[jobs].any():
+            return Decision(order=jobs)  # as they came
         ends = state.now + self.estimates.remaining(state, jobs)
-        due = Deadlines.of(state).met(jobs, ends)
+        due = deadlines.met(jobs, ends)
         return Decision(order=ranked(state, jobs, np.where(due < NEVER, due - ends, NEVER)))
 
     def next_change(self, state: State) -> int | None:
@@ -81,11 +84,12 @@ class Genie:
         -----
         Otherwise no job that waits has room before something ends.
         """
-        if not self.elastic:
-            return None
         jobs = state.waiting
-        fastest = np.array([min(run for _, run in own) for own in self._gangs(state, jobs)])
-        missed = Deadlines.of(state).due[jobs] - fastest[:, None] + 1
+        dated = jobs[Deadlines.of(state).number[jobs] > 0]
+        if not self.elastic or not dated.size:
+            return None
+        fastest = self._run_times(state, dated).min(axis=1)
+        missed = Deadlines.of(state).due[dated] - fastest[:, None] + 1
         future = missed[(missed > state.now) & (missed < NEVER // 2)]
         return int(future.min()) if future.size else None
 
@@ -95,36 +99,85 @@ class Genie:
             return Decision()
         deadlines = Deadlines.of(state)
         wait, gang = np.full(jobs.size, NEVER), state.gpus[jobs]
-        for i, own in enumerate(self._gangs(state, jobs)):
-            ends = np.array([state.now + run for _, run in own])
-            due = deadlines.met(np.full(ends.size, jobs[i]), ends).min()
-            if due < NEVER:  # the least gang that meets the first deadline that any meets
-                best = int((ends <= due).argmax())
-                wait[i], gang[i] = due - ends[best], own[best][0]
-        gangs = dict(zip(jobs.tolist(), gang.tolist(), strict=True))
-        room = Room(state, state.free.tolist())
-        places = [(j, room.place(gangs[j])) for j in ranked(state, jobs, wait).tolist()]
-        start = [Start(j, nodes, gangs[j]) for j, nodes in places if nodes is not None]
-        return Decision(start=start)
+        at = np.flatnonzero(deadlines.number[jobs] > 0)
+        if at.size:
+            dated = jobs[at]
+            ends = state.now + self._run_times(state, dated)
+            due = np.min([deadlines.met(dated, column) for column in ends.T], axis=0)
+            # the least gang that meets the first deadline that any meets
+            best = np.stack([np.arange(at.size), (ends <= due[:, None]).argmax(axis=1)])
+            met = due < NEVER
+            wait[at[met]] = (due - ends[tuple(best)])[met]
+            gang[at[met]] = ElasticGangs.of(state).gpus[dated[met], best[1, met]]
+        order = np.lexsort((state.rank[jobs], wait))
+        return Decision(start=_placed(state, jobs[order], gang[order]))
 
-    def _gangs(self, state: State, jobs: Ints) -> list[list[tuple[int, int]]]:
-        """Gangs on which each job may run, rising, and for how many seconds on each."""
-        seconds = self.estimates.remaining(state, jobs).tolist()
-        numbers = {g: _numbers(state, g) for g in set(state.gpus[jobs].tolist())}
-        found = []
-        for j, own, left in zip(jobs.tolist(), state.gpus[jobs].tolist(), seconds, strict=True):
-            job = state.job(j)
-            if job.best_effort:
-                found.append([(own, left)])
-                continue
-            speeds = ((n, job.speed_on(n, 1, n)) for n in numbers[own])
-            found.append([(n, -(-left * FULL_SPEED // speed)) for n, speed in speeds])
-        return found
+    def _run_times(self, state: State, jobs: Ints) -> Ints:
+        """Seconds that each job would run on half its gang, on the gang, and on twice as many."""
+        left, speed = self.estimates.remaining(state, jobs), ElasticGangs.of(state).speed[jobs]
+        seconds = -(-left[:, None] * FULL_SPEED // np.maximum(speed, 1))
+        return np.where(speed > 0, seconds, NEVER // 2)
+
+
+class ElasticGangs:
+    """On how many GPUs the jobs that have come may run, and how fast they are there.
+
+    Attributes
+    ----------
+    gpus, speed : (jobs, 3) int arrays
+        Half the gang, the gang, and twice as much; no speed where it has no place.
+    """
+
+    def __init__(self) -> None:
+        self.gpus = self.speed = np.zeros((0, 3), dtype=np.int64)
+        self._numbers: dict[int, list[int]] = {}  # by gang
+        self._count = 0  # of jobs that were read
+
+    @classmethod
+    def of(cls, state: State) -> ElasticGangs:
+        """Return those of a run, with the jobs that have come since the last time."""
+        known: ElasticGangs | None = state.derived.get(cls)
+        if known is None:
+            known = state.derived[cls] = cls()
+        new = state.arrived[known._count :].tolist()
+        known._count += len(new)
+        if new:
+            size = max(new) + 1
+            known.gpus, known.speed = longer(known.gpus, size), longer(known.speed, size)
+        for j in new:
+            known._read(state, j)
+        return known
+
+    def _read(self, state: State, j: int) -> None:
+        job = state.job(j)
+        if job.best_effort:
+            return
+        if job.gpus not in self._numbers:
+            self._numbers[job.gpus] = _numbers(state, job.gpus)
+        self.gpus[j] = self._numbers[job.gpus]
+        self.speed[j] = [job.speed_on(n, 1, n) if n else 0 for n in self._numbers[job.gpus]]
 
 
 def _numbers(state: State, gang: int) -> list[int]:
-    """Half a gang, the gang, and twice as much if that has a place on the cluster."""
-    found = [gang // 2, gang] if gang > 1 else [gang]
-    if Room(state, state.sizes.tolist()).place(2 * gang) is not None:
-        found.append(2 * gang)
-    return found
+    """Half a gang, the gang, and twice as much if that has a place on the cluster; or 0."""
+    twice = Room(state, state.sizes.tolist()).place(2 * gang)
+    return [gang // 2, gang, 0 if twice is None else 2 * gang]
+
+
+def _placed(state: State, jobs: Ints, gangs: Ints) -> list[Start]:
+    """Places for these jobs, one after the other, where there is one."""
+    room, start = Room(state, state.free.tolist()), list[Start]()
+    left = sum(room.free)
+    fits = gangs <= left
+    jobs, gangs, i = jobs[fits], gangs[fits], 0
+    while left:
+        found = (gangs[i:] < room.least).argmax() if i < jobs.size else 0
+        i += int(found)
+        if i >= jobs.size or gangs[i] >= room.least:
+            break
+        nodes = room.place(int(gangs[i]))
+        if nodes is not None:
+            start.append(Start(int(jobs[i]), nodes, int(gangs[i])))
+            left -= int(gangs[i])
+        i += 1
+    return start

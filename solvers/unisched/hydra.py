@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ...instances.compiled import compiled
+from ...instances.arrays import Bools
+from ...instances.compiled import compiled, inner
 from ...instances.model import FULL_SPEED
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
@@ -68,31 +69,33 @@ class Hydra:
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (best effort, remaining time, release, number)."""
         jobs = state.waiting
-        if state.gpus[jobs].min() > state.free.sum():
+        fits = state.gpus[jobs] <= state.free.sum()
+        if not fits.any():
             return Decision()
+        if not self.cost:  # the others need no order
+            jobs = jobs[fits]
         seconds = self.estimates.remaining(state, jobs)
         deadlines = Deadlines.of(state)
         order = ranked(state, jobs, deadlines.number[jobs] == 0, seconds)
-        if self.cost:
-            left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))
-            due = deadlines.last(order[:HEAD]).tolist()
-            head = [
-                Waiting(int(state.gpus[j]), int(state.release[j]), left[j], last)
-                for j, last in zip(order[:HEAD].tolist(), due, strict=True)
-            ]
-            order = np.concatenate([order[_cheapest(head, *self._ends(state))], order[HEAD:]])
+        head = order[:HEAD]
+        if self.cost and (state.gpus[head] <= state.free.sum()).sum() > 1:  # two that may start
+            left = self.estimates.remaining(state, head)
+            columns = [state.gpus[head], state.release[head], left, deadlines.last(head)]
+            best = _cheapest(np.stack(columns, axis=1), *self._ends(state))
+            order = np.concatenate([head[best], order[HEAD:]])
         return Decision(order=order)
 
     def next_change(self, state: State) -> None:
         """No job that waits has room before something ends."""
 
-    def _ends(self, state: State) -> tuple[int, list[tuple[int, int]], int]:
-        """Free GPUs, when others become free as (time, GPUs), and now."""
+    def _ends(self, state: State) -> tuple[Ints, int, int]:
+        """When GPUs become free as (time, GPUs), by time; how many are; and now."""
         running = state.running
         seconds = self.estimates.remaining(state, running) * FULL_SPEED
-        ends = (state.now + -(-seconds // state.speed[running])).tolist()
-        held = state.held_gpus[running].tolist()
-        return int(state.free.sum()), list(zip(ends, held, strict=True)), state.now
+        ends = state.now + -(-seconds // state.speed[running])
+        held = state.held_gpus[running]
+        later = np.stack([ends, held], axis=1)[np.lexsort((held, ends))]
+        return later, int(state.free.sum()), state.now
 
 
 class Waiting(NamedTuple):
@@ -112,12 +115,13 @@ class Waiting(NamedTuple):
     due: int
 
 
-def _cheapest(jobs: Sequence[Waiting], free: int, ends: list[tuple[int, int]], now: int) -> Ints:
+def _cheapest(jobs: Ints, ends: Ints, free: int, now: int) -> Ints:
     """The best order with single weight of tardiness, or with ten times it if any job is late."""
-    order, late = best_order(jobs, free, ends, now, penalty=1)
+    order, late = _best_order(jobs, ends, free, now, 1)
     if late:
-        order, late = best_order(jobs, free, ends, now, penalty=10)
-    return np.array(order, dtype=np.int64)
+        order, late = _best_order(jobs, ends, free, now, 10)
+    found: Ints = order
+    return found
 
 
 def best_order(
@@ -132,9 +136,11 @@ def best_order(
 
     Notes
     -----
-    Depth first; the rest of an order costs at least what it would if all of it started at once. A
-    job starts when its gang fits by number of GPUs, not before the one before it. Of orders that
-    cost the same the first one by numbers of jobs. Exponential.
+    Depth first. A job starts when its gang fits by number of GPUs, not before the one before it.
+    The k-th of the rest of an order starts at the earliest when there have been GPUs for the k
+    narrowest gangs, if all of the rest ended as early as it could; the lateness of each is counted
+    as if it were the first. Of orders that cost the same the first one by numbers of jobs.
+    Exponential.
 
     Examples
     --------
@@ -183,33 +189,118 @@ def reference_best_order(
     return best[1], best[2]
 
 
+@inner
+def _comes_later(jobs: Ints, used: Bools, j: int) -> bool:
+    """Whether an unused job before it is like j: of orders that cost the same the first is kept."""
+    for i in range(j):
+        like = jobs[i, 0] == jobs[j, 0] and jobs[i, 2] == jobs[j, 2] and jobs[i, 3] == jobs[j, 3]
+        if like and not used[i]:
+            return True
+    return False
+
+
+@inner
+def _put(freed: Ints, count: int, time: int, gpus: int) -> None:
+    """Put GPUs into the first rows of `freed`, which are sorted by time."""
+    while count > 0 and freed[count - 1, 0] > time:
+        freed[count, 0], freed[count, 1] = freed[count - 1, 0], freed[count - 1, 1]
+        count -= 1
+    freed[count, 0], freed[count, 1] = time, gpus
+
+
+@inner
+def _need(jobs: Ints, by_width: Ints, used: Bools, done: Ints, count: int, time: int) -> int:
+    """The fewest GPUs that `count` started jobs hold at `time`, when some may have ended."""
+    need, narrowest = 0, 0
+    for j in by_width:
+        if used[j]:
+            continue
+        narrowest = jobs[j, 0] if narrowest == 0 else narrowest
+        if done[j] <= time:
+            count -= 1
+    for j in by_width:
+        if count > 0 and not used[j] and done[j] > time:
+            need += jobs[j, 0]
+            count -= 1
+    return max(need, narrowest)  # of the last to start
+
+
+@inner
+def _cost_of_rest(
+    jobs: Ints, by_width: Ints, used: Bools, done: Ints, freed: Ints, length: int, ends: Ints,
+    past: int, now: int, room: int, penalty: int,
+) -> int:  # fmt: skip
+    """At least what unused jobs cost if `room` GPUs are free at `now`.
+
+    Others become so by rows of `ends` from `past` on, and by the first rows of `freed`. Into `done`
+    goes when each job ends at the earliest, if no other one took GPUs before.
+    """
+    cost, free, time, i, k, rest = 0, room, now, 0, past, 0
+    for j in by_width:
+        if used[j]:
+            continue
+        while free < jobs[j, 0]:
+            if i < length and (k == len(ends) or freed[i, 0] < ends[k, 0]):
+                time, free, i = max(time, freed[i, 0]), free + freed[i, 1], i + 1
+            else:
+                time, free, k = max(time, ends[k, 0]), free + ends[k, 1], k + 1
+        done[j] = time + jobs[j, 2]
+        cost += jobs[j, 2] - jobs[j, 1] + penalty * max(0, done[j] - jobs[j, 3])
+        rest += 1
+    free, time, i, k = room, now, 0, past
+    for count in range(1, rest + 1):
+        while free < _need(jobs, by_width, used, done, count, time):
+            soon = NEVER
+            for j in by_width:
+                if not used[j] and done[j] > time:
+                    soon = min(soon, done[j])
+            if i < length:
+                soon = min(soon, freed[i, 0])
+            if k < len(ends):
+                soon = min(soon, ends[k, 0])
+            time = max(time, soon)
+            while i < length and freed[i, 0] <= time:
+                free, i = free + freed[i, 1], i + 1
+            while k < len(ends) and ends[k, 0] <= time:
+                free, k = free + ends[k, 1], k + 1
+        cost += time
+    return cost
+
+
 @compiled
 def _best_order(jobs: Ints, ends: Ints, free: int, now: int, penalty: int) -> tuple[Ints, bool]:
-    """:func:`reference_best_order` without recursion: rows as `Waiting`, and of rising ends.
+    """:func:`reference_best_order` without recursion, and with a better bound.
 
-    At depth d the jobs order[:d] have started, the last of them at then[d]; `room` GPUs are free,
-    the first `past[d]` ends and those of the started jobs in the bits of `gone[d]` are counted.
+    Rows are as `Waiting`, and of rising ends. At depth d the jobs order[:d] have started, the last
+    of them at then[d]; `room` GPUs are free, the first `past[d]` ends and those of the started jobs
+    in the bits of `gone[d]` are counted.
     """
     n = len(jobs)
     order, best, trying = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
     then, room, past = np.full(n + 1, now), np.full(n + 1, free), np.zeros(n + 1, np.int64)
     gone, cost = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     late, used, own = np.zeros(n + 1, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    by_width, freed = np.argsort(jobs[:, 0], kind="mergesort"), np.zeros((n, 2), np.int64)
+    done = np.zeros(n, np.int64)
     least, is_late, depth = NEVER, False, 0
     while depth >= 0:
         j = trying[depth]
         if j == 0:  # new here
-            total = cost[depth]
-            for i in range(n):
-                if not used[i]:
-                    end = then[depth] + jobs[i, 2]
-                    total += end - jobs[i, 1] + penalty * max(0, end - jobs[i, 3])
+            length = 0
+            for k in range(depth):
+                if not gone[depth] >> k & 1:
+                    _put(freed, length, own[k], jobs[order[k], 0])
+                    length += 1
+            total = cost[depth] + _cost_of_rest(
+                jobs, by_width, used, done, freed, length, ends, past[depth], then[depth],
+                room[depth], penalty,
+            )  # fmt: skip
             if total >= least:
                 j = n
             elif depth == n:
                 least, is_late = cost[n], late[n]
                 best[:] = order
-        while j < n and used[j]:
+        while j < n and (used[j] or _comes_later(jobs, used, j)):
             j += 1
         if j >= n:
             trying[depth] = 0

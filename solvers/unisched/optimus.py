@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ...instances.model import DeadlineJob
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
@@ -78,11 +80,10 @@ class Optimus:
             return Decision()
         jobs = state.candidates
         seconds = self.estimates.remaining(state, jobs)
-        order = ranked(state, jobs, seconds)
         if not self.elastic:
-            return Decision(order=order)
-        left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))
-        return self._resized(state, self._shares(state, order, left))
+            return Decision(order=ranked(state, jobs, seconds))
+        order = np.lexsort((state.rank[jobs], seconds))
+        return self._resized(state, self._shares(state, jobs[order], seconds[order].tolist()))
 
     def next_change(self, state: State) -> int:
         """Return the next cycle.
@@ -93,15 +94,16 @@ class Optimus:
         """
         return next_cycle(state, self.cycle)
 
-    def _shares(self, state: State, order: Ints, left: Mapping[int, int]) -> dict[int, int]:
+    def _shares(self, state: State, order: Ints, left: list[int]) -> dict[int, int]:
         """GPUs of each job that gets any."""
-        young = dict(zip(order.tolist(), self._young(state, order, left), strict=True))
-        jobs = [(j, state.job(j), left[j], young[j]) for j in order.tolist()]
+        young = self._young(state, order, left)
+        rows = zip(order.tolist(), left, young, strict=True)
+        jobs = ((j, state.job(j), seconds, new) for j, seconds, new in rows)
         return shares(jobs, int(state.sizes.sum()))
 
-    def _young(self, state: State, jobs: Ints, left: Mapping[int, int]) -> list[bool]:
+    def _young(self, state: State, jobs: Ints, left: list[int]) -> list[bool]:
         done = (state.work[jobs] - state.remaining(jobs)).tolist()
-        return [YOUNG * d < d + left[j] for j, d in zip(jobs.tolist(), done, strict=True)]
+        return [YOUNG * d < d + seconds for d, seconds in zip(done, left, strict=True)]
 
     def _resized(self, state: State, wanted: Mapping[int, int]) -> Decision:
         """Jobs whose number stays keep their nodes, the others are placed anew, widest first."""
@@ -125,7 +127,7 @@ class Optimus:
         return next((nodes for nodes in places if nodes is not None), None)
 
 
-def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
+def shares(jobs: Iterable[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     """Return the GPUs of each job that gets any.
 
     Examples
@@ -137,13 +139,16 @@ def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     >>> shares([(0, short, 60, False), (1, long, 900, False)], 3)
     {0: 1, 1: 2}
     """
-    found: dict[int, int] = {}
-    for j, job, _, _ in jobs:
+    found, elastic = dict[int, int](), list[tuple[int, Any, int, bool]]()
+    for row in jobs if gpus else ():
+        j, job, *_ = row
         first = 1 if job.elastic else job.gpus
         if first <= gpus:
             found[j] = first
             gpus -= first
-    elastic = [row for row in jobs if row[0] in found and row[1].elastic]
+            elastic += [row] if job.elastic else []
+        if not gpus:
+            break
     heap = [(-_gain(*row[1:], 1), i) for i, row in enumerate(elastic)]
     heapify(heap)
     while gpus and heap and heap[0][0] < 0:

@@ -609,3 +609,25 @@ def test_sigterm_stops_like_ctrl_c(engine: Any) -> None:
     assert 0 < run.rounds < 40
     assert run.checkpoint is not None
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_jobs_still_need_is_known_for_all_that_numpy_takes(engine: str) -> None:
+    """By arrays, lists and masks; no job is asked for that does not exist."""
+    seen = []
+
+    class Looks(Srtf):
+        def decide(self, state: State) -> Decision:
+            jobs = state.arrived
+            left = state.remaining(jobs)
+            assert left.tolist() == state.remaining(jobs.tolist()).tolist()
+            assert left.tolist() == [int(state.remaining(jobs[k : k + 1])[0]) for k in range(3)]
+            mask = np.array([True, False, True])
+            assert state.remaining(mask).tolist() == state.remaining(np.array([0, 2])).tolist()
+            for wrong in (3, -1):
+                with pytest.raises(IndexError, match="no such job"):
+                    state.remaining(np.array([wrong]))
+            seen.append(dict(zip(jobs.tolist(), left.tolist(), strict=True)))
+            return super().decide(state)
+
+    drive(instance([1, 1], (0, 1, 600), (0, 2, 300), (0, 1, 120)), Looks(), engine=engine)
+    assert seen == [{0: 600, 1: 300, 2: 120}, {0: 480, 1: 300, 2: 0}, {0: 480, 1: 0, 2: 0}]

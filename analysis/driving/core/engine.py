@@ -33,7 +33,7 @@ from .auction import advance_by_auction
 from .cells import advance_by_cells, with_cells
 from .deficit import advance_by_deficit, with_classes
 from .grouped import advance_by_groups
-from .keyed import advance_by_key
+from .keyed import advance_by_key, with_deadlines
 from .machine import new_machine
 from .past import Past
 from .planned import PLANNED, new_plan, renewed
@@ -96,6 +96,8 @@ class Compiled(Simulation):
             self.machine = with_classes(self.machine)
         elif rule.kind is RuleKind.SHARES:
             self.machine = with_shares(self.machine)
+        elif rule.kind is RuleKind.DEADLINE:
+            self.machine = with_deadlines(self.machine, self.instance.jobs)
         self.kind = rule.kind
         self.plan = new_plan(policy, rule, ledger, rules)
         self.ask = getattr(self.session, "next_change", None)

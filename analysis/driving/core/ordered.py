@@ -8,7 +8,15 @@ from ....instances.compiled import compiled, inner
 from ....instances.model import MOST_TIME
 from ....solvers.policy import PROFILE_GPUS
 from . import const, machine
-from .place import backfill, forget_refusals, place_gang, place_selected, repack, settle
+from .place import (
+    backfill,
+    forget_refusals,
+    nobody_fits,
+    place_gang,
+    place_selected,
+    repack,
+    settle,
+)
 from .steps import HEAD
 
 #: marks of jobs that a decision names
@@ -24,10 +32,11 @@ def follow(m, order, repacking):
 @inner
 def follow_first(m, order, count, repacking):
     """The same with the first so many of an order."""
-    room, expired = m.count[const.FREE], 0
+    room, expired, narrowest = m.count[const.FREE], 0, const.NONE
     for i in range(count):
         j = order[i]
         m.jobs[j].mark = const.CANDIDATE
+        narrowest = min(narrowest, m.jobs[j].gpus)
         if m.jobs[j].phase == const.RUNNING:
             room += m.jobs[j].held_gpus
             expired += 1
@@ -37,6 +46,8 @@ def follow_first(m, order, count, repacking):
     selected = kept = losers = 0
     walking = True
     for i in range(count):
+        if expired == 0 and (room == 0 or not walking):
+            break
         j = order[i]
         m.jobs[j].turn = i
         runs = m.jobs[j].phase == const.RUNNING
@@ -67,7 +78,7 @@ def follow_first(m, order, count, repacking):
     forget_refusals(m)
     own, losers = losers, 0
     for i in range(count):
-        if losers == own and m.count[const.FREE] == 0:
+        if losers == own and (m.count[const.FREE] == 0 or nobody_fits(m, narrowest)):
             break
         j = order[i]
         if m.jobs[j].mark == const.LOSER:

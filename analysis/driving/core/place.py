@@ -68,6 +68,15 @@ def may_fit(m, j):
 
 
 @inner
+def nobody_fits(m, gpus):
+    """Whether a gang of so many GPUs or less has found no place, with any models to run on."""
+    least = m.least[0]
+    for r in range(1, m.least.size):
+        least = max(least, m.least[r])
+    return least <= gpus
+
+
+@inner
 def note_refusal(m, j):
     """Note that j has found no place."""
     m.least[m.jobs[j].reach] = min(m.least[m.jobs[j].reach], m.jobs[j].gpus)
