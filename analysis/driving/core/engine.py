@@ -358,10 +358,12 @@ class Compiled(Simulation):
 
     def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
         """What jobs hold: (ptr, node, gpus)."""
-        held, m = self.machine.jobs[jobs], self.machine
-        ptr = np.concatenate([[0], np.cumsum(held["length"])])
-        at = np.repeat(held["offset"] - ptr[:-1], held["length"]) + np.arange(ptr[-1])
-        return ptr, m.entries["node"][at], m.entries["part"][at]
+        table, entries = self.machine.jobs, self.machine.entries
+        length, offset = table["length"][jobs], table["offset"][jobs]  # whole rows would be slow
+        ptr = np.zeros(length.size + 1, dtype=np.int64)
+        np.cumsum(length, out=ptr[1:])
+        at = np.repeat(offset - ptr[:-1], length) + np.arange(ptr[-1])
+        return ptr, entries["node"][at], entries["part"][at]
 
     # --- what the driver reads ---
 
