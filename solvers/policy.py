@@ -657,13 +657,14 @@ class Decision:
         return [Start(*entry) for entry in self.start]
 
 
-class WrittenStarts(Sequence[tuple[int, dict[int, int]]]):
-    """Starts of whole gangs on given GPUs, as the numbers that machine code writes and carries out.
+class WrittenStarts(Sequence[Any]):
+    """Starts on given GPUs, as the numbers that machine code writes and carries out.
 
     Parameters
     ----------
     numbers : int array
-        For each start its job, -1, 0, 0, the number of nodes, and each node and its GPUs.
+        For each start its job, GPUs (-1 for those of its gang), seconds of profiling, 0, the number
+        of nodes, and each node and its GPUs.
     size : int
         How many they are.
     """
@@ -677,11 +678,12 @@ class WrittenStarts(Sequence[tuple[int, dict[int, int]]]):
     def __getitem__(self, at: Any) -> Any:
         return list(self)[at]
 
-    def __iter__(self) -> Iterator[tuple[int, dict[int, int]]]:
+    def __iter__(self) -> Iterator[Any]:
         rest = iter(self.numbers.tolist())
         for job in rest:
-            *_, nodes = islice(rest, 4)
-            yield job, {node: next(rest) for node in islice(rest, nodes)}
+            gpus, seconds, _, nodes = islice(rest, 4)
+            place = {node: next(rest) for node in islice(rest, nodes)}
+            yield (job, place) if gpus < 0 else Start(job, place, gpus, seconds)
 
 
 class Session(Protocol):

@@ -13,15 +13,31 @@ from scipy.sparse import csc_array
 from ...formulations.unisched.leases import LeasePhase, Rounding, Terms, lease_terms
 from ...instances import Cluster, User
 from ...instances.arrays import Bools
+from ..growing import longer
 from ..highs import best_subset
 from ..information import PROFILERS, Profiler
-from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
-from .deadlines import STATED, Deadlines, Room, RunTimes, at_cycle, check_seconds, next_cycle
+from ..policy import (
+    Decision,
+    Information,
+    Ints,
+    Preempts,
+    Rules,
+    State,
+    WrittenStarts,
+    ranked,
+)
+from .chronus_core import Floor, Holders, share_out
+from .deadlines import STATED, Deadlines, RunTimes, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
 
 #: the profiler's nodes hold at most one of so many of the cluster's GPUs
 SHARE = 4
+#: answers to jobs with deadlines
+NONE, REFUSED, ACCEPTED = -1, 0, 1
+IDLE, NOBODY = Decision(), np.zeros(0, dtype=np.int64)
+#: of nobody
+NO_PLACES = np.zeros(1, dtype=np.int64), NOBODY, NOBODY
 
 
 class Candidate(NamedTuple):
@@ -89,7 +105,7 @@ class Chronus:
     Jobs", SoCC 2021, as Gao et al. (2024, sections II-B and IV-D) compare with it. At the begin of
     each SLO lease :meth:`admit` decides which new jobs with deadlines are accepted, and which of
     those accepted run; the others become best effort for good, as does an accepted job that cannot
-    meet a deadline any more. Gangs count with the next power of two, or whole nodes. On the other
+    meet a deadline any more. Holders count with the next power of two, or whole nodes. On the other
     GPUs best-effort jobs run by shortest remaining time, chosen anew at each best-effort lease. A
     job that goes on keeps its nodes, where no job with a deadline needs them.
 
@@ -196,15 +212,22 @@ class Admissions:
 
     def __init__(self, policy: Chronus) -> None:
         self.policy = policy
-        self._answers: dict[int, bool] = {}  # of jobs with deadlines
+        self._answers = np.zeros(0, dtype=np.int64)  # by job: to those with deadlines
+        self._floor: Floor | None = None
+        self._at = np.zeros(0, dtype=np.int64)
+        self._runs = np.zeros((0, 2), dtype=np.int64)  # GPUs and seconds to profile a gang
 
     def save(self) -> dict[str, Any]:
         """Return the answers, as plain data."""
-        return {"jobs": list(self._answers), "accepted": list(self._answers.values())}
+        jobs = np.flatnonzero(self._answers != NONE)
+        accepted = self._answers[jobs] == ACCEPTED
+        return {"jobs": jobs.tolist(), "accepted": accepted.tolist()}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from these answers."""
-        self._answers = dict(zip(data["jobs"], data["accepted"], strict=True))
+        jobs = np.array(data["jobs"], dtype=np.int64)
+        self._answers = longer(self._answers, jobs.max(initial=-1) + 1, NONE)
+        self._answers[jobs] = np.where(data["accepted"], ACCEPTED, REFUSED)
 
     def next_change(self, state: State) -> int:
         """Return the begin of the next best-effort lease."""
@@ -212,57 +235,63 @@ class Admissions:
 
     def decide(self, state: State) -> Decision:
         """Return who stops, and who starts or is profiled where; between leases the last only."""
-        board = _Board(state, self.policy.profilers)
-        if not at_cycle(state, self.policy.be_lease):
-            self._profile(state, board)
-            return board.decision()
-        known = ranked(state, board.known(np.concatenate([state.waiting, state.running])))
-        moving, now = known, list[int]()
-        if at_cycle(state, self.policy.lease):
-            now = self._admission(state, known, board).now
-        else:
-            moving = known[~np.array([self._answers.get(j, False) for j in known.tolist()], bool)]
-        board.free_up(moving[state.held_gpus[moving] > 0].tolist())
-        self._profile(state, board)
-        board.place_first(now)
-        others = known[self._best_effort(state, known)]
-        seconds = self.policy.estimates.remaining(state, others)
-        board.share_out(ranked(state, others, seconds).tolist())
-        return board.decision()
+        if at_cycle(state, self.policy.be_lease):
+            return self._cycle(state)
+        new = state.waiting[~self._known(state, state.waiting)]
+        return self._shared_out(state, new) if new.size else IDLE
 
-    def _profile(self, state: State, board: _Board) -> None:
-        """Profile new jobs, in order of release, that find room."""
-        for j in board.unknown(state.waiting):
-            board.profile(j, *self.policy.profiler.run(int(state.gpus[j]), state.rules))
+    def _known(self, state: State, jobs: Ints) -> Bools:
+        """Whose run times are known; the others have to be profiled first."""
+        if not self.policy.profiles:
+            return np.ones(jobs.size, dtype=np.bool_)
+        known: Bools = (state.profiled[jobs] > 0) | (state.starts[jobs] > 0)
+        return known
+
+    def _cycle(self, state: State) -> Decision:
+        """Decide who has the next lease."""
+        self._answers = longer(self._answers, state.gpus.size, NONE)
+        waiting, running = state.waiting, state.running
+        jobs = np.concatenate([waiting, running])
+        known = self._known(state, jobs)
+        new, moving = waiting[~known[: waiting.size]], running[known[waiting.size :]]
+        others, now = ranked(state, jobs[known]), NOBODY
+        asking = others[~self._best_effort(state, others)]
+        if at_cycle(state, self.policy.lease):
+            now = np.array(self._admission(state, asking).now, dtype=np.int64)
+        elif asking.size:
+            moving = moving[self._answers[moving] != ACCEPTED]
+        if asking.size:
+            others = others[self._best_effort(state, others)]
+        seconds = self.policy.estimates.remaining(state, others)
+        others = others[np.argsort(seconds, kind="stable")]
+        return self._shared_out(state, new, moving, now, others)
 
     # --- jobs with deadlines ---
 
-    def _admission(self, state: State, known: Ints, board: _Board) -> Admission:
+    def _admission(self, state: State, asking: Ints) -> Admission:
         """Ask for an answer to new jobs, and whether accepted ones still can."""
-        asking = known[~self._best_effort(state, known)].tolist()
-        candidates = [c for c in self._candidates(state, asking, board) if c.terms]
-        admission = self.policy.admit(candidates, board.capacity)
-        for j in asking:
-            self._answers[j] = j in admission.accepted
+        candidates = self._candidates(state, asking) if asking.size else []
+        admission = self.policy.admit(candidates, self._nodes(state).capacity)
+        self._answers[asking] = [j in admission.accepted for j in asking.tolist()]
         return admission
 
     def _best_effort(self, state: State, jobs: Ints) -> Bools:
         """Which jobs have no deadline, or were refused."""
-        refused = [self._answers.get(j) is False for j in jobs.tolist()]
-        found: Bools = (Deadlines.of(state).number[jobs] == 0) | np.array(refused, dtype=bool)
+        without = Deadlines.of(state).number[jobs] == 0
+        found: Bools = without | (self._answers[jobs] == REFUSED)
         return found
 
-    def _candidates(self, state: State, jobs: Sequence[int], board: _Board) -> list[Candidate]:
-        numbers = np.array(jobs, dtype=np.int64)
+    def _candidates(self, state: State, jobs: Ints) -> list[Candidate]:
+        """Those that can still meet a deadline."""
         deadlines = Deadlines.of(state)
-        seconds = self.policy.estimates.remaining(state, numbers).tolist()
-        costs = (state.overhead[numbers] * self.policy.sr_aware).tolist()
-        own, size = self.policy, int(state.sizes.max())
+        seconds = self.policy.estimates.remaining(state, jobs).tolist()
+        costs = (state.overhead[jobs] * self.policy.sr_aware).tolist()
+        own, size, capacity = self.policy, int(state.sizes.max()), self._nodes(state).capacity
         terms_of = partial(lease_terms, lease=own.lease, rounding=own.rounding)
         found = []
-        for j, left, cost in zip(jobs, seconds, costs, strict=True):
+        for j, left, cost in zip(jobs.tolist(), seconds, costs, strict=True):
             phase = LeasePhase.SUSPENDED if state.starts[j] else LeasePhase.FRESH
-            if j in board.holding:
+            if state.held_gpus[j]:
                 phase = LeasePhase.RUNNING
             met, values = [], []
             for due, value in deadlines.steps(j):
@@ -270,9 +299,48 @@ class Admissions:
                 if terms is not None:
                     met.append(terms)
                     values.append(value)
-            gpus = min(rounded_up(int(state.gpus[j]), size), board.capacity)
-            found.append(Candidate(j, gpus, met, values, self._answers.get(j, False)))
+            if met:
+                gpus = min(rounded_up(int(state.gpus[j]), size), capacity)
+                kept = bool(self._answers[j] == ACCEPTED)
+                found.append(Candidate(j, gpus, met, values, kept))
         return found
+
+    # --- nodes ---
+
+    def _nodes(self, state: State) -> Floor:
+        """The nodes of this run."""
+        if self._floor is None:
+            self._floor = floor_of(state, self.policy.profilers)
+        return self._floor
+
+    def _shared_out(
+        self,
+        state: State,
+        new: Ints,
+        moving: Ints = NOBODY,
+        now: Ints = NOBODY,
+        others: Ints = NOBODY,
+    ) -> Decision:
+        """Profile who is new, and share the GPUs that are free and those of `moving` out."""
+        floor, gpus = self._nodes(state), state.gpus
+        self._at = longer(self._at, gpus.size, -1)
+        runs = np.empty((new.size, 3), dtype=np.int64)
+        runs[:, 0], runs[:, 1:] = new, self._profiles(state)[gpus[new]]
+        own = Holders(moving, *(state.places(moving) if moving.size else NO_PLACES))
+        stops, starts, count = share_out(
+            floor, np.array(state.free), runs, own, now, others, gpus, self._at
+        )
+        return Decision(suspend=stops, start=WrittenStarts(starts, count))
+
+    def _profiles(self, state: State) -> Ints:
+        """GPUs and seconds for which gangs are profiled: on all that they have, of those aside."""
+        if not self._runs.size:
+            floor, profiler = self._nodes(state), self.policy.profiler
+            gangs = range(int(floor.sizes.sum()) + 1)
+            self._runs = np.array([profiler.run(gang, state.rules) for gang in gangs])
+            if floor.inside:
+                self._runs[:, 0] = np.minimum(self._runs[:, 0], floor.inside)
+        return self._runs
 
 
 def rounded_up(gpus: int, size: int) -> int:
@@ -377,129 +445,18 @@ def _chosen(candidates: Sequence[Candidate], gpus: int) -> dict[int, Terms]:
 # --- nodes ---------------------------------------------------------------------------------------
 
 
-class _Board:
-    """Who is where in a cycle, and who will be.
-
-    Parameters
-    ----------
-    state : State
-    profilers : int
-        The most GPUs whose nodes are set aside to profile.
-    """
-
-    def __init__(self, state: State, profilers: int) -> None:
-        self.state, self.profiling = state, profilers > 0
-        sizes = state.sizes.tolist()
-        aside = _aside(sizes, profilers)
-        self.reserved = sum(sizes[n] for n in aside)
-        self.capacity = sum(sizes) - self.reserved
-        own = [g if n in aside else 0 for n, g in enumerate(sizes)]
-        others = [g - h for g, h in zip(sizes, own, strict=True)]
-        free = state.free.tolist()
-        self.lab = Room(state, [min(f, h) for f, h in zip(free, own, strict=True)])
-        self.room = Room(state, [min(f, h) for f, h in zip(free, others, strict=True)])
-        self.aside, self.empty = aside, others
-        self.outside: dict[int, bool] = {}
-        self.holding = {j: state.nodes(j) for j in state.running.tolist()}
-        self.stopped: dict[int, dict[int, int]] = {}
-        self.placed: dict[int, dict[int, int]] = {}
-        self.profiles: list[Start] = []
-
-    def known(self, jobs: Ints) -> Ints:
-        """Those of `jobs` whose run times are known."""
-        if not self.profiling:
-            return jobs
-        return jobs[(self.state.profiled[jobs] > 0) | (self.state.starts[jobs] > 0)]
-
-    def unknown(self, jobs: Ints) -> list[int]:
-        """Those of `jobs` that have to be profiled first."""
-        known = set(self.known(jobs).tolist())
-        return [j for j in jobs.tolist() if j not in known]
-
-    def free_up(self, jobs: Sequence[int]) -> None:
-        """Let running jobs compete for their GPUs."""
-        for j in jobs:
-            self.stopped[j] = self.holding[j]
-            inside, outside = self._parts(self.holding[j])
-            self.lab.give(inside)
-            self.room.give(outside)
-
-    def profile(self, job: int, gpus: int, seconds: int) -> None:
-        """Profile a job if there is room."""
-        if self.aside:
-            gpus = min(gpus, self.reserved)
-        nodes = (self.lab if self.aside else self.room).place(gpus)
-        if nodes is not None:
-            self.profiles.append(Start(job, nodes, gpus, seconds))
-
-    def place_all(self, jobs: Sequence[int]) -> None:
-        """Place jobs in this order, on the nodes they have if these are free."""
-        for j in jobs:
-            back = self.stopped.get(j)
-            nodes = back if back is not None and self._take(back) else self._place(j)
-            if nodes is not None:
-                self.placed[j] = nodes
-
-    def place_first(self, jobs: Sequence[int]) -> None:
-        """Place jobs, those that run before others."""
-        self.place_all(sorted(jobs, key=lambda j: j not in self.stopped))
-
-    def share_out(self, jobs: Sequence[int]) -> None:
-        """Place those that fit by number of GPUs, those that run before others, then any."""
-        room, first = sum(self.room.free), []
-        for j in jobs:
-            if self.state.gpus[j] <= room:
-                first.append(j)
-                room -= int(self.state.gpus[j])
-        self.place_first(first)
-        self.place_all([j for j in jobs if j not in self.placed])
-
-    def decision(self) -> Decision:
-        """Who stops and who starts: not those that go on where they are."""
-        stays = {j for j, nodes in self.stopped.items() if self.placed.get(j) == nodes}
-        starts = [Start(j, nodes) for j, nodes in self.placed.items() if j not in stays]
-        suspend = [j for j in self.stopped if j not in stays]
-        return Decision(suspend=suspend, start=[*self.profiles, *starts])
-
-    def _place(self, job: int) -> dict[int, int] | None:
-        gpus = int(self.state.gpus[job])
-        nodes = self.room.place(gpus)
-        if nodes is not None or not self.aside:
-            return nodes
-        if self._fits_outside(gpus):
-            return None
-        both = [a + b for a, b in zip(self.room.free, self.lab.free, strict=True)]
-        nodes = Room(self.state, both).place(gpus)
-        if nodes is not None:
-            self._take(nodes)
-        return nodes
-
-    def _fits_outside(self, gpus: int) -> bool:
-        """Whether a gang would find a place on the other nodes if they were idle."""
-        if gpus not in self.outside:
-            self.outside[gpus] = Room(self.state, self.empty).place(gpus) is not None
-        return self.outside[gpus]
-
-    def _take(self, nodes: Mapping[int, int]) -> bool:
-        """Take GPUs of either part, all or none."""
-        inside, outside = self._parts(nodes)
-        if self.room.take(outside):
-            if self.lab.take(inside):
-                return True
-            self.room.give(outside)
-        return False
-
-    def _parts(self, nodes: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-        inside = {n: gpus for n, gpus in nodes.items() if n in self.aside}
-        return inside, {n: gpus for n, gpus in nodes.items() if n not in self.aside}
-
-
-def _aside(sizes: Sequence[int], profilers: int) -> set[int]:
-    """The profiler's nodes: the last ones that fit into its limits."""
-    limit = min(profilers, sum(sizes) // SHARE)
-    found: set[int] = set()
-    for n in reversed(range(len(sizes))):
+def floor_of(state: State, profilers: int) -> Floor:
+    """Return the nodes of a run, with those of the profiler: the last that fit into its limits."""
+    sizes = np.array(state.sizes)
+    limit = min(profilers, int(sizes.sum()) // SHARE)
+    inside = np.zeros(sizes.size, dtype=np.bool_)
+    for n in reversed(range(sizes.size)):
         if sizes[n] <= limit:
-            found.add(n)
-            limit -= sizes[n]
-    return found
+            inside[n] = True
+            limit -= int(sizes[n])
+    parts = np.array([~inside, inside, inside | True])
+    kinds, number = np.unique(sizes[~inside], return_counts=True)
+    capacity = int(sizes[~inside].sum())
+    widest = capacity if state.rules.spread else int((kinds * number).max())
+    aside = int(sizes[inside].sum())
+    return Floor(sizes, np.unique(sizes), parts, state.rules.spread, aside, capacity, widest)

@@ -173,3 +173,17 @@ def test_written_starts_are_those_that_python_writes() -> None:
         assert plain is not None
         assert own[0].tolist() == plain[0].tolist()
     assert steps.of(Decision(start=written, suspend=np.array([0.5]))) is None
+
+
+def test_written_starts_have_profiling_runs_too() -> None:
+    """On fewer GPUs than the gang, beside a start of a whole one."""
+    jobs = [Job(id=i, gpus=g, work=9) for i, g in (("a", 2), ("b", 8))]
+    instance = Instance(Cluster.of_sizes([4, 4, 4]), jobs)
+    starts = [Start(1, {0: 4, 2: 2}, 6, 120), (0, {1: 2})]
+    written = WrittenStarts(np.array([1, 6, 120, 0, 2, 0, 4, 2, 2, 0, -1, 0, 0, 1, 1, 2]), 2)
+    assert [*written] == starts
+    steps = Steps(instance, new_ledger(instance, Rules(), ()), Rules())
+    own, plain = steps.of(Decision(start=written)), steps.of(Decision(start=starts))
+    assert own is not None
+    assert plain is not None
+    assert own[0].tolist() == plain[0].tolist()
