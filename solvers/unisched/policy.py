@@ -94,12 +94,17 @@ UNKNOWN = -1
 
 
 class Candidates(NamedTuple):
-    """The jobs of one cycle, by position: which, what they count as, what they still need."""
+    """The jobs of one cycle, by position: which, what they count as, what they still need.
+
+    And who of them runs, and where.
+    """
 
     jobs: Ints
     kind: Ints
     queue: Queue
     options: Options
+    runs: Ints
+    where: dict[int, Place]
 
     @property
     def first_deadline(self) -> Ints:
@@ -373,7 +378,15 @@ class Cycles:
             queue = self._queue(state, jobs, work, kind)
             options = self._options(state, jobs, queue)
         self.kind[jobs[~new]] = kind[~new]
-        return Candidates(jobs, kind, queue, options)
+        runs = np.flatnonzero(state.phase[jobs] == Phase.RUNNING)
+        return Candidates(jobs, kind, queue, options, runs, self._where(state, jobs, runs))
+
+    def _where(self, state: State, jobs: Ints, runs: Ints) -> dict[int, Place]:
+        """GPUs by node of those that run."""
+        ptr, node, gpus = state.places(jobs[runs])
+        pairs = list(zip(node.tolist(), gpus.tolist(), strict=True))
+        ends = ptr.tolist()
+        return {i: dict(pairs[ends[k] : ends[k + 1]]) for k, i in enumerate(runs.tolist())}
 
     def _queue(self, state: State, jobs: Ints, work: Ints, kind: Ints) -> Queue:
         """The columns of the jobs in a cycle, deadlines counted from now."""
@@ -493,9 +506,8 @@ class Cycles:
     def _free(self, state: State, found: Candidates) -> Ints:
         """GPUs by node that candidates may get: idle ones, and those that candidates hold."""
         free: Ints = np.array(state.free)
-        for j in found.jobs[state.phase[found.jobs] == Phase.RUNNING].tolist():
-            for node, gpus in state.nodes(j).items():
-                free[node] += gpus
+        _, nodes, gpus = state.places(found.jobs[found.runs])
+        np.add.at(free, nodes, gpus)
         return np.where(self._sizes(state) > 0, free, 0)
 
     def _place(
@@ -527,14 +539,12 @@ class Cycles:
 
     def _held(self, state: State, found: Candidates, speed: Ints) -> dict[int, Place]:
         """Nodes of running candidates that are as fast there as their option says."""
-        runs = state.phase[found.jobs] == Phase.RUNNING
-        keeps = runs & (state.speed[found.jobs] >= speed)
-        return {i: state.nodes(int(found.jobs[i])) for i in np.flatnonzero(keeps).tolist()}
+        keeps = state.speed[found.jobs] >= speed
+        return {i: place for i, place in found.where.items() if keeps[i]}
 
     def _decision(self, state: State, found: Candidates, placed: Mapping[int, Place]) -> Decision:
         """What changes: a running job that keeps its nodes has renewed its lease."""
-        runs = np.flatnonzero(state.phase[found.jobs] == Phase.RUNNING).tolist()
-        now = {i: state.nodes(int(found.jobs[i])) for i in runs}
+        now = found.where
         suspend = [int(found.jobs[i]) for i, nodes in now.items() if placed.get(i) != nodes]
         start = []
         for i in sorted(placed):

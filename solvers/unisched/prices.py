@@ -38,6 +38,8 @@ Floats = NDArray[np.float64]
 
 #: sums of prices and rewards stay below, in 64 bits
 MOST = 2.0**60
+#: the base in which fractions are summed
+DIGIT = 2.0**30
 
 
 def falling(prices: Floats) -> Floats:
@@ -95,16 +97,29 @@ class Prices:
     def bound(self, options: Options, room: Ints) -> Fraction:
         """Return what these prices prove, exactly."""
         cost, worth = self.gains(options)
-        whole = worth == options.value * self.scale
-        best = best_by_job(options, np.where(whole, worth - cost, 0))
-        total = Fraction(int((self.numerator * room).sum()) + int(best.sum()))
-        more: dict[int, Fraction] = {}
-        for o in np.flatnonzero(~whole & (worth + 1 > cost)).tolist():
-            j = int(options.job[o])
-            gain = Fraction(float(options.value[o])) * self.scale - int(cost[o])
-            more[j] = max(gain, more.get(j, Fraction(int(best[j]))))
-        total += sum((gain - int(best[j]) for j, gain in more.items()), Fraction(0))
-        return total / self.scale
+        gain, scaled = worth - cost, options.value * self.scale
+        best = best_by_job(options, gain)
+        rest = np.where(gain == best[options.job], scaled - np.floor(scaled), 0.0)
+        total = int((self.numerator * room).sum()) + int(best.sum())
+        return (total + exact_sum(best_by_job(options, rest))) / self.scale
+
+
+def exact_sum(fractions: Floats) -> Fraction:
+    """Return the sum of numbers from 0 to below 1, without rounding.
+
+    Examples
+    --------
+    >>> exact_sum(np.array([0.5, 2.0**-80, 0.25])) - Fraction(1, 2**80)
+    Fraction(3, 4)
+    """
+    total = Fraction(0)
+    for digits in range(1, 3):  # of 30 bits, whose sums are exact
+        shifted = fractions * DIGIT
+        whole = np.floor(shifted)
+        total += Fraction(int(whole.sum()), int(DIGIT) ** digits)
+        fractions = shifted - whole
+    more = (Fraction(left) for left in fractions[fractions > 0].tolist())
+    return total + sum(more, Fraction(0)) / int(DIGIT) ** 2
 
 
 def floor_to_step(value: Fraction, values: Floats) -> Fraction:

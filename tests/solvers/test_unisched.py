@@ -418,6 +418,23 @@ def test_without_time_there_is_a_choice_and_a_bound() -> None:
     verify_bound(problem, selection.bound)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_what_prices_prove_is_the_sum_of_fractions(seed: int) -> None:
+    """Against one job after the other, with rewards that no power of two divides."""
+    rng = np.random.default_rng(seed)
+    options = options_of_problem(queue_of(seed))
+    value = options.value * rng.choice([1.0, 0.1, 1 / 3, 1e-9, 7e-20], len(options))
+    options = replace(options, value=value)
+    room = rng.integers(0, 50, (len(options.loads), options.slots))
+    prices = Prices.of(rng.random(room.shape) * rng.choice([0, 0.01, 1]), largest=1e6)
+    cost, _ = prices.gains(options)
+    best = [Fraction(0)] * options.jobs
+    for o, j in enumerate(options.job.tolist()):
+        best[j] = max(best[j], Fraction(float(value[o])) * prices.scale - int(cost[o]))
+    total = sum(best) + int((prices.numerator * room).sum())
+    assert prices.bound(options, room) == total / prices.scale
+
+
 def test_what_prices_prove_is_exact() -> None:
     """Values that are no binary fractions, against rationals."""
     problem = queue_of(6, jobs=30)
