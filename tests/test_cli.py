@@ -1128,7 +1128,7 @@ def test_warm_up_runs_its_parts(
     warm_up.warm_up()
     done = capsys.readouterr()
     assert done.out.startswith("machine code is ready (2 parts, ")
-    assert done.err == "gangsched: compiling machine code, which takes a minute or two\n"
+    assert done.err == "gangsched: compiling machine code, which takes a few minutes\n"
 
 
 @pytest.mark.process
@@ -1150,7 +1150,7 @@ def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:
             os.killpg(child.pid, signal.SIGKILL)
     assert (child.returncode, out) == (130, "")
     assert err.splitlines() == [
-        "gangsched: compiling machine code, which takes a minute or two", "gangsched: interrupted",
+        "gangsched: compiling machine code, which takes a few minutes", "gangsched: interrupted",
     ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def warm_up() -> None:
     """Compile everything once, so that no later command waits."""
     began, done, parts = time.monotonic(), 0, list(_parts())
     if not sys.stderr.isatty():
-        typer.echo("gangsched: compiling machine code, which takes a minute or two", err=True)
+        typer.echo("gangsched: compiling machine code, which takes a few minutes", err=True)
     with screen.progress_line("compiling") as show, _running(parts) as left:
         for finished in as_completed(left):
             finished.result()

@@ -105,7 +105,7 @@ class Chronus:
     Jobs", SoCC 2021, as Gao et al. (2024, sections II-B and IV-D) compare with it. At the begin of
     each SLO lease :meth:`admit` decides which new jobs with deadlines are accepted, and which of
     those accepted run; the others become best effort for good, as does an accepted job that cannot
-    meet a deadline any more. Holders count with the next power of two, or whole nodes. On the other
+    meet a deadline any more. Gangs count with the next power of two, or whole nodes. On the other
     GPUs best-effort jobs run by shortest remaining time, chosen anew at each best-effort lease. A
     job that goes on keeps its nodes, where no job with a deadline needs them.
 
