@@ -662,6 +662,22 @@ def test_a_policy_that_goes_wrong_fails_alone(replay: Replay, policy: str, reaso
     assert f"{name} failed: " in Path("replay.html").read_text()
 
 
+def test_a_printed_policy_that_does_not_end_is_refuted_in_a_line(replay: Replay) -> None:
+    """Line 17 takes the only user out of the round for b, though c would fit beside a."""
+    rows = [("01:00:00", 60, gang, "u") for gang in (1, 2, 1)]
+    Path("three.csv").write_text("\n".join(lines(rows)) + "\n")
+    node = ("--reader", "philly-csv", "--nodes", 1, "--gpus-per-node", 2)
+    code, out, err = replay("three.csv", *node, "--policies", "fifo,ltgf:printed")
+    assert (code, err) == (0, "")  # it did what is printed: no failure
+    said = "ltgf:printed is refuted: policy 'printed-ltgf' at 0: NeverEnds: line 4 still finds job"
+    assert said in " ".join(out.split())
+    assert table(out, "certified")["ltgf:printed"] == ["refuted"]
+    assert "Traceback" not in out
+    code, out, err = replay("three.csv", *node, "--policies", "ltgf:printed")
+    assert (code, err) == (0, "")
+    assert said in " ".join(out.split())
+
+
 def test_where_in_its_file_a_policy_failed_is_said(replay: Replay) -> None:
     place = next(i for i, line in enumerate(POLICIES.splitlines(), 1) if "raise KeyError" in line)
     _, out, _ = replay(*TRACE, "--policies", "theirs.py:Raises")
