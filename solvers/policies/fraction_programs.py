@@ -15,12 +15,13 @@ the ones that HiGHS' simplex, which is deterministic, ends at.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from ...instances.compiled import compiled
 from ..highs import Maximum
 from ..policy import Floats, Ints
 
@@ -28,6 +29,8 @@ from ..policy import Floats, Ints
 STEPS = 30
 #: the part of a job's work that is an error of the arithmetic
 DUST = 1e-7
+#: GPUs that are not worth giving to anybody
+LEFT_OVER = 1e-9
 #: it ends when objective and bound are this close
 CLOSE = 1e-9
 
@@ -142,13 +145,20 @@ def least_duration(rates: Floats, gangs: Ints, gpus: Ints, left: Floats) -> tupl
     duration = max(float(seconds.max()), float(area.sum()) / room)
     x = seconds / duration
     rest = room - float(gangs @ x)
-    for i in np.lexsort((np.arange(left.size), area)).tolist() if rest > 1e-9 else ():
+    if rest > LEFT_OVER:
+        _fill_up(x, gangs, np.argsort(area, kind="stable"), rest)
+    return x[:, None], duration
+
+
+@compiled
+def _fill_up(x: Any, gangs: Any, order: Any, rest: float) -> None:
+    """Give the GPUs that are left over to jobs in this order, at most all of the time."""
+    for i in order:
         more = min(1 - x[i], rest / gangs[i])
         x[i] += more
         rest -= more * gangs[i]
-        if rest <= 1e-9:
+        if rest <= LEFT_OVER:
             break
-    return x[:, None], duration
 
 
 def fairest_finish(

@@ -11,8 +11,10 @@ from ...instances import Cluster
 from ...instances.model import FULL_SPEED
 from ..growing import longer
 from ..placement import place
-from ..policy import Decision, Floats, Ints, Rules, State
+from ..policy import Decision, Floats, Ints, Rule, RuleKind, Rules, State
 from .model_leases import Received, lease_out
+
+UNKNOWN = -1  # whether a gang has a place
 
 
 class JobFractions:
@@ -24,11 +26,11 @@ class JobFractions:
     ----------
     gpus : (models,) int array
     fractions : (jobs, models) array
-        Of the lease in hand; 0 for jobs that had not come when it began.
+        Of the lease in hand; 0 for jobs that had not come when it began. Machine code has its own.
     """
 
     always_asked = True  # a faster model may be free
-    rule = None
+    rule = Rule(RuleKind.SHARES)
     #: columns by job that a session remembers
     columns: tuple[str, ...] = ("fractions",)
 
@@ -37,7 +39,7 @@ class JobFractions:
         self.sizes = [[n.gpus for n in cluster.nodes if n.model == name] for name in names]
         self.gpus = np.array([sum(own) for own in self.sizes], dtype=np.int64)
         self.spread = rules.spread
-        self.able: dict[int, list[bool]] = {}  # models with a place for a gang
+        self.able = np.zeros((0, len(names)), dtype=np.int8)  # by gang: whether a model has a place
         self.lease = -1
         self.fractions = np.zeros((0, len(names)))
         self.received = Received(len(names))
@@ -48,15 +50,21 @@ class JobFractions:
             return Decision()
         self.received.look(state)
         lease = state.now // state.rules.lease_length
-        for name in self.columns:
-            setattr(self, name, longer(getattr(self, name), state.phase.size))
+        self.fractions = longer(self.fractions, state.phase.size)
         if lease != self.lease:
             self.lease = lease
-            jobs = np.sort(np.concatenate([state.waiting, state.running]))
+            jobs, fractions = self.job_fractions(state)
             self.fractions[:] = 0.0
-            self.fractions[jobs] = self.fractions_of(state, jobs, self.rates(state, jobs))
+            self.fractions[jobs] = fractions
         jobs = state.candidates
         return lease_out(state, self.fractions[jobs], self.received.seconds[jobs])
+
+    def job_fractions(self, state: State) -> tuple[Ints, Floats]:
+        """Return the jobs that are there, by number, and their fractions, as a lease begins."""
+        for name in self.columns:
+            setattr(self, name, longer(getattr(self, name), state.phase.size))
+        jobs = np.sort(np.concatenate([state.waiting, state.running]))
+        return jobs, self.fractions_of(state, jobs, self.rates(state, jobs))
 
     def fractions_of(self, state: State, jobs: Ints, rates: Floats) -> Floats:
         """Return the fractions of all jobs that are there."""
@@ -69,13 +77,14 @@ class JobFractions:
 
     def rates(self, state: State, jobs: Ints) -> Floats:
         """Seconds of work that jobs do in a second on each model; 0 where a gang has no place."""
-        gangs = state.gpus[jobs].tolist()
-        for gang in set(gangs) - self.able.keys():
+        gangs = state.gpus[jobs]
+        self.able = longer(self.able, int(gangs.max(initial=0)) + 1, UNKNOWN)
+        for gang in set(gangs[self.able[gangs, 0] == UNKNOWN].tolist()):
             spread = self.spread
-            rows = [place(gang, own, own, spread=spread) is not None for own in self.sizes]
-            self.able[gang] = rows
-        able = np.array([self.able[gang] for gang in gangs]).reshape(len(gangs), len(self.sizes))
-        return np.where(able, state.speeds[jobs] / FULL_SPEED, 0.0)
+            self.able[gang] = [
+                place(gang, own, own, spread=spread) is not None for own in self.sizes
+            ]
+        return np.where(self.able[gangs] == 1, state.speeds[jobs] / FULL_SPEED, 0.0)
 
     def left(self, state: State, jobs: Ints) -> Floats:
         """Seconds of work that jobs still need, at least one (estimates may be too small)."""

@@ -19,7 +19,7 @@ from gangsched.solvers.policies.themis import Themis
 from gangsched.solvers.policy import Decision, Rules, State
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
-POLICIES += ["finish-time-fairness", "max-min-fairness"]
+POLICIES += ["finish-time-fairness", "max-min-fairness", "min-total-duration"]
 RULES: list[dict[str, Any]] = [
     {},
     {"spread": True, "patience": 1_800, "lease": 300},
@@ -89,7 +89,10 @@ def test_machine_code_decides_like_python(name: str, users: int, nodes: int, siz
         assert_all_ways_agree(instance, name, rules)
 
 
-@pytest.mark.parametrize("name", first(1, ["themis", "max-min-fairness", "finish-time-fairness"]))
+SEVERAL = ["themis", "max-min-fairness", "finish-time-fairness", "min-total-duration"]
+
+
+@pytest.mark.parametrize("name", first(1, SEVERAL))
 @pytest.mark.parametrize(
     ("users", "nodes", "size"),
     first(1, CLUSTERS),

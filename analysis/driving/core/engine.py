@@ -95,7 +95,7 @@ class Compiled(Simulation):
         elif rule.kind is RuleKind.DEFICIT:
             self.machine = with_classes(self.machine)
         elif rule.kind is RuleKind.SHARES:
-            self.machine = with_shares(self.machine)
+            self.machine = with_shares(self.machine, self.session)
         elif rule.kind is RuleKind.DEADLINE:
             self.machine = with_deadlines(self.machine, self.instance.jobs)
         self.kind = rule.kind
@@ -204,7 +204,7 @@ class Compiled(Simulation):
     def _share(self) -> None:
         """Let the session say which fractions of time are fair in this lease, and go on."""
         self.deciding = True
-        set_fractions(self.machine, self.session)
+        set_fractions(self.machine, self.session, self._state())
         self.deciding = False
         give_shares(self.machine)
 

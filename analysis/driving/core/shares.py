@@ -2,7 +2,8 @@
 
 The session says once in a lease which fractions of the time are fair for each class of jobs (of
 equal speeds, gang and weight), which stand in the machine's numbers, a row a class. The key of a
-job is the number of its class. Rows of the machine's memory:
+job is the number of its class. Where the session has a method `job_fractions` it says so for each
+job that is there, and every job is a class of its own. Rows of the machine's memory:
 
 - BEFORE, and from SECONDS on a row a model: how long each job has held its gang by the last look,
   in all and on each model
@@ -18,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ....instances.arrays import Floats
 from ....instances.compiled import compiled, inlined, inner
+from ....solvers.policy import State
 from . import const
 from .grouped import heapify, pop_first, sift
 from .machine import (
@@ -42,23 +45,36 @@ EXPIRED, TAKEN, BIDS, WIDEST = const.LOSERS, const.PICKED, const.GROUP, const.RE
 STARTED, STOPPED = const.STARTED, const.FAILED
 
 
-def with_shares(machine: Machine) -> Machine:
-    """Return the machine with its classes of jobs, without fractions."""
+def with_shares(machine: Machine, session: Any) -> Machine:
+    """Return the machine with the classes of jobs that the session has, without fractions."""
     jobs, models = machine.jobs, machine.speeds.shape[1]
-    columns = [machine.speeds, jobs["gpus"], jobs["weight"].copy().view(np.int64)]
-    rows, first, jobs["key"] = np.unique(
-        np.column_stack(columns), axis=0, return_index=True, return_inverse=True
-    )
+    if hasattr(session, "job_fractions"):
+        first = jobs["key"] = np.arange(jobs.size)
+    else:
+        columns = [machine.speeds, jobs["gpus"], jobs["weight"].copy().view(np.int64)]
+        _, first, jobs["key"] = np.unique(
+            np.column_stack(columns), axis=0, return_index=True, return_inverse=True
+        )
     memory = np.zeros((SECONDS + models, max(jobs.size, models, 1)), dtype=np.int64)
     memory[FIRST, : first.size] = first
     memory[LEASE] = -1
-    return machine._replace(numbers=np.zeros(len(rows) * models), memory=memory)
+    return machine._replace(numbers=np.zeros(first.size * models), memory=memory)
 
 
-def set_fractions(machine: Machine, session: Any) -> None:
+def set_fractions(machine: Machine, session: Any, state: State) -> None:
     """Ask the session for the fractions of this lease."""
-    jobs, count, models = machine.jobs, machine.count, machine.speeds.shape[1]
-    fractions = machine.numbers.reshape(-1, models)
+    count = machine.count
+    fractions = machine.numbers.reshape(-1, machine.speeds.shape[1])
+    if hasattr(session, "job_fractions"):
+        jobs, own = session.job_fractions(state)
+        fractions[jobs] = own  # the others have none, or have finished
+    else:
+        _set_class_fractions(machine, session, fractions)
+    machine.memory[LEASE, 0] = count[const.NOW] // machine.params[const.LEASE_LENGTH]
+
+
+def _set_class_fractions(machine: Machine, session: Any, fractions: Floats) -> None:
+    jobs, count = machine.jobs, machine.count
     active = [machine.lists[const.WAITERS, : count[const.WAITS]]]
     active.append(machine.lists[const.RUNNERS, : count[const.RUNS]])
     counts = np.bincount(jobs["key"][np.concatenate(active)], minlength=len(fractions))
@@ -68,7 +84,6 @@ def set_fractions(machine: Machine, session: Any) -> None:
     rows = np.column_stack([machine.speeds[first], jobs["gpus"][first], weights])
     fractions[:] = 0.0
     fractions[there] = session.fair_fractions(rows, counts[there])
-    machine.memory[LEASE, 0] = count[const.NOW] // machine.params[const.LEASE_LENGTH]
 
 
 @inner
@@ -304,7 +319,7 @@ def _is_full(m):
 
 @compiled
 def advance_by_shares(m, until, most):
-    """As :func:`.keyed.advance_by_key`, for max-min fairness on several GPU models."""
+    """As :func:`.keyed.advance_by_key`, for fractions of the time that a session gives."""
     for _ in range(most):
         why = open_round(m, until)
         if why < const.QUIET:
