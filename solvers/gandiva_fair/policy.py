@@ -72,6 +72,7 @@ from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile, among, fits, runs_on
+from .literal_one_model import LiteralOnOneModel
 from .sharing import CompiledSharing, KnownJob, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
@@ -168,7 +169,10 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        return LiteralSharing(self, cluster) if self.literal else TicketSharing(self, cluster)
+        if not self.literal:
+            return TicketSharing(self, cluster)
+        several = len({node.model for node in cluster.nodes}) > 1
+        return (LiteralSharing if several else LiteralOnOneModel)(self, cluster)
 
 
 class SharingSteps(Protocol):

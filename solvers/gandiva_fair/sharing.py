@@ -488,7 +488,6 @@ class CompiledSharing:
     ) -> None:
         from ...instances.compiled import entered  # numba takes a second to import
         from . import sharing_core as core
-        from .sharing_steps import decide
 
         self.known = 0
         self._c = c = core.new_core(sizes, nodes, quota, limits)
@@ -500,9 +499,15 @@ class CompiledSharing:
         self._meet = entered(core.meet, c, none[:, None], c.limits)
         self._open = entered(core.open_round, c, none, none, none, none)
         self._own = entered(core.own, c, shares)
-        self._decide = entered(decide, c, 0, 1.0, True)
+        self._decide = entered(self._steps(), c, 0, 1.0, True)
         self._speeds = entered(core.user_speeds, c, shares, shares[:, 0].copy())
         self._ends = core.STOPS
+
+    def _steps(self) -> Any:
+        """The machine code of a decision."""
+        from .sharing_steps import decide
+
+        return decide
 
     @property
     def worth(self) -> Floats:
@@ -511,20 +516,24 @@ class CompiledSharing:
 
     def meet(self, known: Mapping[int, KnownJob]) -> None:
         """Take note of jobs that have come."""
-        self.known += len(known)
-        size = 1 + max(max(job, own.kind) for job, own in known.items())
-        if size > len(self._c.jobs):
-            self._c = self._grow[0](self._c, _capacity(size))
         rows, weights = [], []
         for job, (user, gang, rank, weight, kind, able) in known.items():
-            rows.append(
-                (job, user, gang, rank, kind, self._entries, *map(able.count, self._models))
-            )
+            rows.append((job, user, gang, rank, kind, 0, *map(able.count, self._models)))
             weights.append(weight)
-            self._entries += min(-(-gang // self._smallest), self._count)
+        self._note(np.array(rows, dtype=np.int64), np.array(weights))
+
+    def _note(self, rows: Ints, weights: Floats) -> None:
+        """Take note of jobs, a row each as machine code has it, but for where its entries begin."""
+        self.known += len(rows)
+        size = 1 + int(max(rows[:, 0].max(), rows[:, 4].max()))
+        if size > len(self._c.jobs):
+            self._c = self._grow[0](self._c, _capacity(size))
+        nodes = np.minimum(-(-rows[:, 2] // self._smallest), self._count)
+        ends = self._entries + np.cumsum(nodes)
+        rows[:, 5], self._entries = ends - nodes, int(ends[-1])
         if self._entries > len(self._c.entries):
             self._c = self._grow[1](self._c, _capacity(self._entries))
-        self._meet(self._c, np.array(rows, dtype=np.int64), np.array(weights))
+        self._meet(self._c, rows, weights)
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
         """Forget jobs that have ended, profile those that `ran`, count tickets (3.2)."""
@@ -546,6 +555,10 @@ class CompiledSharing:
     def decide(self, now: int, part: float, *, begins: bool) -> tuple[Ints, WrittenStarts]:
         """Return who stops, and who starts on which nodes; `part` of the quantum is left."""
         self._decide(self._c, now, part, begins)
+        return self.decision()
+
+    def decision(self) -> tuple[Ints, WrittenStarts]:
+        """Return what machine code has decided."""
         stops, length, starts = self._c.count[self._ends :].tolist()
         written = self._c.out[:length].copy()
         return written[:stops], WrittenStarts(written[stops:], starts)

@@ -342,15 +342,19 @@ def smaller_size(c, g, size):
 
 
 @inner
-def _packed(c, j, g):
-    """`packed`: write the nodes of a new home."""
+def write_home(c, j, g, beside):
+    """`packed`: write the nodes of a new home; by load alone if it need not be `beside` others."""
     gang, k = c.jobs[j].gang, c.jobs[j].offset
     first, last = c.models[g].first, c.models[g].last
     best, single = -1, False
     for n in range(first, last):
         left = c.servers[n].gpus - c.servers[n].asked
         single = single or c.servers[n].gpus >= gang
-        if left >= gang and (best < 0 or left < c.servers[best].gpus - c.servers[best].asked):
+        if (
+            beside
+            and left >= gang
+            and (best < 0 or left < c.servers[best].gpus - c.servers[best].asked)
+        ):
             best = n
     each, count = 0, 1
     while best < 0 and not single:
@@ -381,7 +385,7 @@ def find_home(c, j, g, now):
     """Algorithm 2, lines 8 to 11."""
     set_prices(c, g, c.jobs[j].user, c.jobs[j].gang)
     set_loads(c, g)
-    _packed(c, j, g)
+    write_home(c, j, g, True)
     enter_home(c, j, now, now)
 
 

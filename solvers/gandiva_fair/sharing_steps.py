@@ -41,7 +41,7 @@ from .sharing_core import (
 from .stride_core import Jobs, Servers, Wide, look
 from .stride_core import quantum as stride_quantum
 
-__all__ = ["decide"]
+__all__ = ["decide", "next_user", "queue_jobs", "take_turns", "with_queue", "write_decision"]
 
 #: a user whose tickets per GPU are below this has jobs that take turns
 TURNS = 1 - 1e-9
@@ -56,13 +56,13 @@ def decide(c, now, part, begins):
             _between_models(c, now)
         for g in range(c.models.size):
             _balance(c, g, now)
-    _take_turns(c, part, begins)
+    take_turns(c, part, begins)
     _use_idle(c)
-    _write(c)
+    write_decision(c)
 
 
 @compiled
-def _queue(c, unhoused):
+def queue_jobs(c, unhoused):
     """Queues of each user's jobs that have no home, or that do not run next, as they are taken.
 
     By weight, then those that run, then by rank, as which jobs that wait and jobs that run come.
@@ -91,7 +91,7 @@ def _queue(c, unhoused):
 
 
 @inner
-def _with_queue(c):
+def with_queue(c):
     """List the users that have a queue; returns how many they are."""
     size = 0
     for u in range(c.users.size):
@@ -102,7 +102,7 @@ def _with_queue(c):
 
 
 @inner
-def _next_user(c, size):
+def next_user(c, size):
     """Where in the list the user stands that has least for its tickets."""
     best, least = 0, 0.0
     for i in range(size):
@@ -126,14 +126,14 @@ def _allocate(c, now):
     """Algorithm 2: give new jobs their home."""
     if c.count[NEW] == 0:
         return
-    _queue(c, True)
+    queue_jobs(c, True)
     for u in range(c.users.size):
         c.users[u].used = 0
         for g in range(c.models.size):
             c.users[u].used += c.demand[g, u]
     for _ in range(c.count[NEW]):
-        users = _with_queue(c)
-        u = c.users[_next_user(c, users)].short  # line 2
+        users = with_queue(c)
+        u = c.users[next_user(c, users)].short  # line 2
         j = c.users[u].head  # line 3
         c.users[u].head = c.jobs[j].behind
         find_home(c, j, _model_for(c, j), now)
@@ -345,7 +345,7 @@ def _wide(c, g):
 
 
 @compiled
-def _take_turns(c, part, begins):
+def take_turns(c, part, begins):
     """Algorithm 1, split (3.1)."""
     models = c.models.size
     every, runs = 2 * models + ALL, c.lists[2 * models + RUNS]
@@ -492,12 +492,12 @@ def _use_idle(c):
             widest = max(widest, c.jobs[j].gang)
     if widest == 0:
         return
-    _queue(c, False)
+    queue_jobs(c, False)
     for g in range(c.models.size):
         c.models[g].fails = idle + 1
-    users = _with_queue(c)
+    users = with_queue(c)
     while idle > 0 and users > 0:
-        at = _next_user(c, users)
+        at = next_user(c, users)
         u = c.users[at].short
         j = c.users[u].head
         while j >= 0 and not _idle_place(c, j):  # nor will it later: room only shrinks
@@ -531,7 +531,7 @@ def _stays(c, j):
 
 
 @inner
-def _write(c):
+def write_decision(c):
     """Write who stops, and who starts where, as `WrittenStarts` has it; then it runs there."""
     models = c.models.size
     every, stop, start = 2 * models + ALL, 2 * models + STOP, 2 * models + START
