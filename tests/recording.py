@@ -6,9 +6,10 @@
     python tests/recording.py keep [ENTRY ...]
 
 `check` records now and compares with golden/recording.json, which was recorded before the house
-was rebuilt. What is meant to differ stands in golden/differences.md, one line with its reason. How
-it is meant to be stands in golden/differing.json, which `keep` writes: `check` fails where it is
-not so, and where a line no longer differs.
+was rebuilt, and with golden/recording-wide.json, which has a check sum for each of many cases. What
+is meant to differ stands in golden/differences.md, one line with its reason. How it is meant to be
+stands in golden/differing.json, which `keep` writes: `check` fails where it is not so, and where a
+line no longer differs.
 
 The entries are the functions of the folder recorded. Numbers are compared with a relative tolerance
 of 1e-9, all else exactly; run times, versions and paths are not recorded.
@@ -32,6 +33,7 @@ from typing import Any, NamedTuple
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RECORDING, DIFFERENCES = GOLDEN / "recording.json", GOLDEN / "differences.md"
+WIDE = GOLDEN / "recording-wide.json"  #: entries of many cases, by check sums
 DIFFERING = GOLDEN / "differing.json"  #: what is meant to be in places that differ
 RECORDED = "as recorded"
 TOLERANCE = 1e-9
@@ -202,6 +204,11 @@ def _packed(cells: Sequence[str], width: int) -> Iterator[str]:
 # --- the commands --------------------------------------------------------------------------------
 
 
+def recorded_before() -> dict[str, Any]:
+    """Return the committed recordings as one."""
+    return {**json.loads(RECORDING.read_text("utf-8")), **json.loads(WIDE.read_text("utf-8"))}
+
+
 def chosen(names: Sequence[str]) -> Entries:
     """Return the entries of these names, or all, for a screen of 120 columns and no window."""
     os.environ.update(MPLBACKEND="Agg", COLUMNS="120", NO_COLOR="1")
@@ -240,7 +247,7 @@ def report(
 
 def check(names: Sequence[str], first: bool) -> int:
     """Record now and compare with the committed recording."""
-    entries, known = chosen(names), json.loads(RECORDING.read_text("utf-8"))
+    entries, known = chosen(names), recorded_before()
     meant = json.loads(DIFFERING.read_text("utf-8"))
     named = named_differences(DIFFERENCES.read_text("utf-8"))
     found: list[Difference] = []
@@ -259,7 +266,7 @@ def check(names: Sequence[str], first: bool) -> int:
 
 def keep(names: Sequence[str]) -> int:
     """Record now and write how named differences are, which `check` then expects."""
-    entries, known = chosen(names), json.loads(RECORDING.read_text("utf-8"))
+    entries, known = chosen(names), recorded_before()
     named = named_differences(DIFFERENCES.read_text("utf-8"))
     before = json.loads(DIFFERING.read_text("utf-8")) if DIFFERING.exists() else {}
     meant = {p: value for p, value in before.items() if p.partition("/")[0] not in entries}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import recording
+from recorded.digests import digest
 from recorded.plain import columns, page, plain, tidy
 from recording import (
     MISSING,
@@ -81,13 +82,16 @@ def test_what_differs_has_to_be_as_it_is_meant() -> None:
 def test_check_expects_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [tmp_path / name for name in ("old.json", "differences.md", "differing.json")]
-    for name, path in zip(("RECORDING", "DIFFERENCES", "DIFFERING"), files, strict=True):
+    files = [
+        tmp_path / name for name in ("old.json", "differences.md", "differing.json", "wide.json")
+    ]
+    for name, path in zip(("RECORDING", "DIFFERENCES", "DIFFERING", "WIDE"), files, strict=True):
         monkeypatch.setattr(recording, name, path)
-    now = {"one": {"x": 2, "y": [1]}, "other": 5}
+    now = {"one": {"x": 2, "y": [1]}, "other": 5, "many": {"case": "ab12"}}
     entries = {name: lambda folder, name=name: now[name] for name in now}
     monkeypatch.setattr(recording, "chosen", lambda names: {n: entries[n] for n in names or now})
     files[0].write_text('{"one": {"x": 1, "y": [1]}, "other": 5}')
+    files[3].write_text('{"many": {"case": "ab12"}}')
     files[1].write_text("| `*/x` | x is two now |\n")
     assert recording.main(["keep"]) == 0
     assert json.loads(files[2].read_text()) == {"one/x": 2}
@@ -96,6 +100,10 @@ def test_check_expects_what_was_kept(
     assert recording.main(["check", "other"]) == 0
     assert recording.main(["check", "--first"]) == 1
     assert "one/x: 2 -> 3\n1 differences" in capsys.readouterr().out
+    now["many"]["case"] = "cd34"
+    assert recording.main(["check", "many"]) == 1
+    assert "many/case: 'ab12' -> 'cd34'" in capsys.readouterr().out
+    now["many"]["case"] = "ab12"
     now["one"]["x"] = 1
     assert recording.main(["check"]) == 1
     assert "one/x: 2 -> 'as recorded'" in capsys.readouterr().out
@@ -145,6 +153,15 @@ def test_plain_results_show_changes_of_long_columns_and_of_order() -> None:
     assert plain("a" * 200 + "b") != plain("a" * 200 + "c")
     with pytest.raises(TypeError, match="cannot be recorded"):
         plain(object())
+
+
+def test_check_sums_name_the_case_and_show_its_numbers(tmp_path: Path) -> None:
+    one = digest([3, 0.1 + 0.2, {"a": [1.0]}], tmp_path)
+    assert one == digest([3, 0.3, {"a": [1.0]}], tmp_path)
+    assert one.split()[1:] == ["3", "0.3"]
+    assert len(one.split()[0]) == 12
+    for other in ([3, 0.3, {"a": [2.0]}], [3, 0.300001, {"a": [1.0]}], [3, 0.3, {"b": [1.0]}]):
+        assert digest(other, tmp_path).split()[0] != one.split()[0]
 
 
 def test_rows_become_columns() -> None:

@@ -1,10 +1,13 @@
 """What is recorded: functions of a new folder, which use commands and public names alone.
 
 A later change adds a function with `@entry` to one of the modules, and its record with
-`python tests/recording.py record tests/golden/recording.json NAME`.
+`python tests/recording.py record tests/golden/recording.json NAME`. With `@wide` each of its cases
+is kept as a check sum, and the record goes to `tests/golden/recording-wide.json`.
 """
 
 from . import bounds, calls, commands, examples, figures, options, parts, policies
+from . import wide as wide
+from . import wide_parts as wide_parts
 from .table import ENTRIES
 
 #: the longest, which come last so that `check --first` sees most changes early
