@@ -32,8 +32,8 @@ def digest(found: Any, folder: Path) -> str:
     """The first digits of a hash of anything that can be recorded, and its first words."""
     data = rounded(plain(found, str(folder)))
     text = json.dumps(data, sort_keys=True)
-    shown = " ".join(" ".join(words(data)).split())
-    return f"{sha256(text.encode()).hexdigest()[:12]} {shown[:READ]}".strip()
+    shown = " ".join(" ".join(words(data)).split())[:READ]
+    return f"{sha256(text.encode()).hexdigest()[:12]} {shown}".strip()
 
 
 def rounded(data: Any) -> Any:
@@ -48,4 +48,5 @@ def rounded(data: Any) -> Any:
 def words(data: Any) -> list[str]:
     """The texts and numbers on top of a list, or the data itself."""
     cells = data if isinstance(data, list) else [data]
-    return [str(cell) for cell in cells if isinstance(cell, str | int | float)]
+    known = [cell for cell in cells if isinstance(cell, str | int | float)]
+    return [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in known]

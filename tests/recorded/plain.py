@@ -125,6 +125,11 @@ def tidy(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
+def timeless(text: str) -> list[str]:
+    """Lines of a table, whose last column is how long each row took."""
+    return [re.sub(r"\s+\d+\.\d\d s$", "", line) for line in text.splitlines()]
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 

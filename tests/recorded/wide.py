@@ -16,6 +16,7 @@ from gangsched.registry import POLICIES, PROBLEMS, policy, solver
 from .bounds import said, tampered, verified
 from .digests import wide
 from .instances import market
+from .plain import timeless
 from .policies import crowd
 from .table import attempt, named, policies
 
@@ -233,7 +234,7 @@ def wide_replays(folder: Path) -> Any:
                 found |= {f"{place} {key}": value for key, value in data.items()}
                 for row in rows:
                     found[f"{place} row {row['name']}"] = row
-                found[f"{place} text"] = str(shown).splitlines()
+                found[f"{place} text"] = timeless(str(shown))
                 found[f"{place} frame"] = attempt(lambda one: one.to_frame().to_dict(), shown)
     return found
 
