@@ -97,12 +97,6 @@ class CpModel:
         parts = {"start": _expression(start), "size": _expression(size), "end": _expression(end)}
         return self._add({"interval": parts}, when)
 
-    def fixed_interval(self, start: int, size: int, *, when: Sequence[Literal] = ()) -> int:
-        """Return an interval of constant length from a variable start."""
-        end = {"vars": [start], "coeffs": [1], "offset": int(size)}
-        parts = {"start": _expression(start), "size": {"offset": int(size)}, "end": end}
-        return self._add({"interval": parts}, when)
-
     def cumulative(
         self, intervals: Sequence[int], demands: Sequence[Mapping[str, Any]], capacity: int
     ) -> None:

@@ -22,8 +22,9 @@ from .bounds import small_round
 from .digests import wide
 from .figures import DATA, restored
 from .instances import market, queue
+from .parts import Own
 from .plain import cli, described, drawing, page, pictures
-from .policies import leaves, other, put
+from .policies import crowd, leaves, other, put
 from .table import attempt, named, places
 from .wide import LONGEST, throng
 
@@ -398,16 +399,15 @@ def wide_refusals(folder: Path) -> Any:
 def wide_defaults(folder: Path) -> Any:
     """The defaults of public functions and methods."""
     found: dict[str, Any] = {}
-    for name, things in sorted(places().items()):
-        for thing in things:
-            layer = thing.__module__.split(".")[1]
-            if name[0] == "_" or layer not in ("solvers", "analysis", "formulations"):
+    for module in (gs, gs.solvers, gs.formulations, gs.plots, gs.theorems, gs.reproduce):
+        for name in sorted(dir(module)):
+            thing = getattr(module, name)
+            if name[0] == "_" or not callable(thing):
                 continue
-            parts = {name: thing} if not isinstance(thing, type) else vars(thing)
+            parts = vars(thing) if isinstance(thing, type) else {name: thing}
             known = {k: defaults(part) for k, part in sorted(parts.items()) if k[0] != "_"}
             if any(known.values()):
-                place = thing.__module__.removeprefix("gangsched.")
-                found[f"{place}.{name}"] = {k: v for k, v in known.items() if v}
+                found[f"{module.__name__}.{name}"] = {k: v for k, v in known.items() if v}
     return found
 
 
@@ -479,6 +479,75 @@ def six(found: Any) -> Any:
         return [six(part) for part in found]
     if isinstance(found, np.ndarray | float):
         return [float(f"{x:.6g}") for x in np.ravel(found).tolist()]
+    return found
+
+
+@wide
+def wide_pools(folder: Path) -> Any:
+    """Stride on servers, whose debts are cut, and which is saved on its way and goes on."""
+    found: dict[str, Any] = {}
+    for seed in range(8):
+        sizes = [[4, 4, 2], [8, 8], [2, 2, 2, 2]][seed % 3]
+        for kind in ("StridePool", "ReferencePool"):
+            pool = named(kind)(sizes, 3, debt_cap=seed % 4 > 1)
+            for job in range(8):
+                gang = int(np.random.default_rng([83, seed, job]).choice([1, 1, 2, sizes[0] + 1]))
+                servers = (0, 1) if gang > sizes[0] else (job % len(sizes),)
+                pool.add(job, gang, job % 3, servers, job)
+            ran = [sorted(pool.quantum([1.0, 2.0, 0.5])) for _ in range(6 + seed)]
+            ran.append(attempt(pool.forgive, [0.2, 1.0, 3.0]))
+            ran += [sorted(pool.quantum([0.2, 1.0, 3.0])) for _ in range(5)]
+            found[f"{kind} {seed}"] = [ran, pool.passes()]
+            if kind == "StridePool":
+                again = named(kind)(sizes, 3, debt_cap=seed % 4 > 1)
+                again.load(json.loads(json.dumps(plain_pool(pool.save()))))
+                went_on = [sorted(again.quantum([1.0, 2.0, 0.5])) for _ in range(6)]
+                found[f"{kind} {seed} loaded"] = [went_on, again.passes()]
+    return found
+
+
+def plain_pool(data: Any) -> Any:
+    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in data.items()}
+
+
+@wide
+def wide_empty(folder: Path) -> Any:
+    """Measures of schedules that are empty, and of the first run alone."""
+    found: dict[str, Any] = {}
+    problem = gangs_of_two(0)
+    whole = gs.solvers.irmp_exact(problem).solution
+    for what, schedule in (("none", gs.Schedule.of([])), ("one", gs.Schedule.of([whole[0]]))):
+        for name in ("gains", "revenue_fairness", "fairness_variance", "revenue_without_losses"):
+            found[f"{what} {name}"] = attempt(named(name), problem, schedule)
+        found[f"{what} makespan"] = attempt(named("makespan", "schedule"), schedule)
+        found[f"{what} use"] = attempt(named("utilisation", "schedule"), problem, schedule)
+        found[f"{what} worth"] = [problem.objective(schedule), problem.violations(schedule)]
+    return found
+
+
+@wide
+def wide_decisions(folder: Path) -> Any:
+    """Jobs in decisions that are in no state for it."""
+    found: dict[str, Any] = {}
+    decision = gs.solvers.Decision
+    for name, make in {
+        "order running": lambda s: decision(order=[*s.waiting, *s.running]),
+        "order all": lambda s: decision(order=list(range(12))),
+        "pass running": lambda s: decision(order=s.waiting, passed=s.running[:1]),
+        "suspend waiting": lambda s: decision(suspend=s.waiting[:1]),
+        "kill waiting": lambda s: decision(kill=s.waiting[:1]),
+        "start running": lambda s: decision(
+            order=s.waiting, start=[gs.solvers.Start(int(j), {0: 1}) for j in s.running[:1]]
+        ),
+    }.items():
+        for kind in ("jobs", "models", "deadlines"):
+            for preempts in gs.solvers.Preempts:
+                instance, rules = crowd(0, kind)
+                own = Own(name, preempts, make)
+                run = attempt(gs.drive, instance, own, **rules, until=2400)
+                found[f"{name} {kind} {preempts.name}"] = (
+                    run if isinstance(run, str) else [run.now, run.digest()[:10]]
+                )
     return found
 
 
