@@ -49,30 +49,26 @@ R. K. Clark. Scheduling dependent real-time activities. PhD thesis, CMU-CS-90-15
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...instances.arrays import Floats, Ints
-from ...instances.compiled import compiled
-from ..placement import place
-from ..policy import Decision, Information, Phase, Preempts, Start, State
+from ..policy import Decision, Information, Preempts, State, WrittenStarts
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
+from .estimator import DurationEstimates
+from .value_density_core import PROFILE_GPUS, Bools, look, plan, settle
 
 __all__ = ["ValueDensity"]
 
-Bools = NDArray[np.bool_]
-Place = Mapping[int, int]
 STEPS = np.array([60, 120, 300, 600])  #: seconds from now at which intervals end
 INERTIA = 1.3  #: of the density of running jobs
 SAVING, LEAST_ODDS = 0.31, 0.1  #: of the epochs that users allow; of a deadline that is tried
 DECAY = 14_400.0  #: seconds in which the weight of an admitted job that can wait falls to 1 / e
 WORTH = 100.0  #: of a best-effort job among balanced ones
-PROFILE_GPUS = 2
 ALIKE = 15  #: profiled jobs by which others are guessed
+MOST_NEW = 200  #: run times that are not sorted yet
 
 
 class _Jobs(NamedTuple):
@@ -83,10 +79,16 @@ class _Jobs(NamedTuple):
     need: Ints
     area: Ints  # with that of a profiling run to come
     new: Bools  # which have to be profiled
+    runs: Bools
+    resumption: Ints  # of the need, what a resumption costs
     levels: Ints  # deadlines
     due: Ints  # (jobs, levels)
     value: Floats
     tried: Ints  # what is needed for each level; above the room where it is out of reach
+
+
+#: levels of jobs that have no deadlines
+NO_LEVELS = np.full((0, 1), NEVER), np.zeros((0, 1)), np.zeros((0, 1), dtype=np.int64)
 
 
 class _Plan(NamedTuple):
@@ -94,6 +96,46 @@ class _Plan(NamedTuple):
 
     level: Ints
     start: Ints
+
+
+class _Complete:
+    """Run times of complete jobs, for the median of these and others."""
+
+    def __init__(self) -> None:
+        self.rising, self.new = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self._active, self._count = np.zeros(0, dtype=np.int64), 0  # of jobs that have come
+
+    def read(self, state: State) -> tuple[Ints, Ints]:
+        """Jobs that have become complete since the last round, and others that have come."""
+        jobs = np.concatenate([self._active, state.arrived[self._count :]])
+        self._count = state.arrived.size
+        complete = state.end[jobs] >= 0
+        self._active = jobs[~complete]
+        return jobs[complete], self._active
+
+    def add(self, seconds: Ints) -> None:
+        """Add run times."""
+        if seconds.size:
+            self.new = np.concatenate([self.new, seconds])
+        if self.new.size > MOST_NEW:
+            self.rising = np.sort(np.concatenate([self.rising, self.new]), kind="stable")
+            self.new = self.new[:0]
+
+    def median_with(self, others: Ints) -> int:
+        """The median, rounded down: it is near the middle, as others are few; 3,600 of none."""
+        few = np.concatenate([self.new, others])
+        size = self.rising.size + few.size
+        if not size:
+            return 3_600
+        middle = (size - 1) // 2
+        first = max(0, middle - few.size)
+        near = np.sort(np.concatenate([self.rising[first : size // 2 + 1], few]))
+        return int(near[middle - first] + near[size // 2 - first]) // 2
+
+
+def _profiled(state: State, jobs: Ints) -> Ints:
+    """Those that have been profiled."""
+    return jobs[(state.profiled[jobs] > 0) | (state.starts[jobs] > 0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +204,28 @@ class ValueDensity:
         return self.profiling > 0
 
     def decide(self, state: State) -> Decision:
-        """Return all jobs in order, and who is profiled."""
+        """Return who stops, and who starts or is profiled where."""
         jobs = self._jobs(state)
+        if not jobs.levels.any():
+            return self._decision(state, jobs, self._best_effort_order(jobs))
         density = self._density(state, jobs)
         plan = self._plan(state, jobs, density)
         order = self._order(state, jobs, density, plan)
         return self._decision(state, jobs, order)
+
+    def next_change(self, state: State) -> int | None:
+        """Return when the decision of this round could differ.
+
+        Parameters
+        ----------
+        state : State
+        """
+        if not state.running.size:  # nobody who waits finds a place
+            return None
+        decided, until = state.derived.get(("value-density", id(self)), (-1, NEVER))
+        if decided != state.now:
+            return state.now + 1
+        return None if until == NEVER else int(until)
 
     # --- steps 1 and 2 ---
 
@@ -175,16 +233,22 @@ class ValueDensity:
         """What the candidates need, and what it takes to meet each of their deadlines."""
         number = state.candidates
         known = Deadlines.of(state)
-        new = self._unprofiled(state, number)
-        need = np.where(new, 0, self.estimates.remaining(state, number))
+        gpus, levels, new, runs, resumption = look(
+            number, state.gpus, known.number, state.starts, state.held_gpus, state.overhead,
+            state.profiled, self.profiles,
+        )  # fmt: skip
+        need = self.estimates.remaining(state, number)
         if new.any():
+            need = np.where(new, 0, need)
             need[new] = self._guess(state, known, number[new])
-        resumed = (state.starts[number] > 0) & (state.phase[number] == Phase.WAITING)
-        need += np.where(resumed, state.overhead[number], 0)
-        gpus = state.gpus[number]
-        area = gpus * need + np.where(new, np.minimum(gpus, PROFILE_GPUS) * self.profiling, 0)
-        levels, due = known.number[number], known.due[number]
-        value = known.value[number]  # a copy
+        need = need + resumption
+        area = gpus * need
+        if self.profiling:
+            area += np.where(new, np.minimum(gpus, PROFILE_GPUS) * self.profiling, 0)
+        found = number, gpus, need, area, new, runs, resumption, levels
+        if not levels.any():
+            return _Jobs(*found, *NO_LEVELS)
+        due, value = known.due[number], known.value[number]  # copies
         tried = np.repeat(need[:, None], due.shape[1], axis=1)
         if self.hope:
             for i in np.flatnonzero(~new & (levels > 0)).tolist():
@@ -192,13 +256,7 @@ class ValueDensity:
                     self._discount_levels(
                         state, int(number[i]), int(need[i]), due[i], value[i], tried[i]
                     )
-        return _Jobs(number, gpus, need, area, new, levels, due, value, tried)
-
-    def _unprofiled(self, state: State, jobs: Ints) -> Bools:
-        if not self.profiling:
-            return np.zeros(jobs.size, dtype=bool)
-        new: Bools = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
-        return new
+        return _Jobs(*found, due, value, tried)
 
     def _discount_levels(
         self, state: State, job: int, need: int, due: Ints, value: Floats, tried: Ints
@@ -218,20 +276,35 @@ class ValueDensity:
 
     def _guess(self, state: State, known: Deadlines, jobs: Ints) -> Ints:
         """Seconds of jobs that were not profiled: by the ratio to the deadline of similar ones."""
-        arrived = state.arrived
-        seen = arrived[(state.profiled[arrived] > 0) | (state.starts[arrived] > 0)]
-        done = state.work[seen] - state.remaining(seen)
-        whole = done + self.estimates.remaining(state, seen)  # `work` has epochs that nobody knows
-        usual = int(np.median(whole)) if seen.size else 3_600
-        found = np.full(jobs.size, usual, dtype=np.int64)
-        dated = known.number[seen] > 0
-        if dated.any():
-            own = known.due[seen[dated], 0] - state.release[seen[dated]]
-            ratio, first = whole[dated] / own, known.due[jobs, 0] - state.release[jobs]
-            for i in np.flatnonzero(known.number[jobs] > 0).tolist():
+        found = np.full(jobs.size, self._usual(state), dtype=np.int64)
+        dated = np.flatnonzero(known.number[jobs] > 0)
+        if not dated.size:
+            return found
+        seen = _profiled(state, state.arrived)
+        seen = seen[known.number[seen] > 0]
+        if seen.size:
+            own = known.due[seen, 0] - state.release[seen]
+            ratio, first = self._whole(state, seen) / own, known.due[jobs, 0] - state.release[jobs]
+            for i in dated.tolist():
                 near = np.argsort(np.abs(own - first[i]), kind="stable")[:ALIKE]
                 found[i] = max(1, int(first[i] * np.median(ratio[near])))
         return found
+
+    def _usual(self, state: State) -> int:
+        """The median of jobs that were profiled."""
+        key = "value-density", "complete", id(self)
+        known: _Complete | None = state.derived.get(key)
+        if known is None:
+            known = state.derived[key] = _Complete()
+        complete, active = known.read(state)
+        whole = self._whole(state, np.concatenate([complete, _profiled(state, active)]))
+        known.add(whole[: complete.size])
+        return known.median_with(whole[complete.size :])
+
+    def _whole(self, state: State, jobs: Ints) -> Ints:
+        """Run times as estimated; `work` has epochs that nobody knows."""
+        done: Ints = state.work[jobs] - state.remaining(jobs)
+        return done + self.estimates.remaining(state, jobs)
 
     # --- step 3 ---
 
@@ -241,8 +314,7 @@ class ValueDensity:
         extra = jobs.area - jobs.gpus * jobs.need
         areas = jobs.gpus[:, None] * jobs.tried + extra[:, None]
         best = np.where(within, jobs.value / areas, 0.0).max(axis=1)
-        runs = state.phase[jobs.number] == Phase.RUNNING
-        density: Floats = np.where(runs, INERTIA * best, best)
+        density: Floats = np.where(jobs.runs, INERTIA * best, best)
         return density
 
     def _plan(self, state: State, jobs: _Jobs, density: Floats) -> _Plan:
@@ -282,86 +354,34 @@ class ValueDensity:
             tier = np.where(best_effort, 1, tier)
         return np.lexsort((state.rank[jobs.number], key, tier))
 
+    def _best_effort_order(self, jobs: _Jobs) -> Ints:
+        """The same where nobody has deadlines: by area; jobs stand by (release, number)."""
+        return np.argsort(-WORTH / jobs.area if self.balanced else jobs.area, kind="stable")
+
     def _decision(self, state: State, jobs: _Jobs, order: Ints) -> Decision:
         """Give places: first to those that fit by number of GPUs, then to all that still fit."""
-        held = {i: state.nodes(int(j)) for i, j in enumerate(jobs.number.tolist())
-                if state.phase[j] == Phase.RUNNING}  # fmt: skip
-        size = np.where(jobs.new, np.minimum(jobs.gpus, PROFILE_GPUS), jobs.gpus).tolist()
-        room, first, rest = int(state.capacity), list[int](), list[int]()
-        for i in order.tolist():
-            (first if size[i] <= room else rest).append(i)
-            room -= size[i] if size[i] <= room else 0
-        nodes = _places(state, first, rest, held, size)
-        suspend = [int(jobs.number[i]) for i in held if nodes.get(i) != held[i]]
-        profile = state.rules.round_up(self.profiling)
-        start = [
-            Start(int(jobs.number[i]), nodes[i], size[i], profile if jobs.new[i] else 0)
-            for i in (*first, *rest) if i in nodes and nodes[i] != held.get(i)
-        ]  # fmt: skip
-        return Decision(suspend=suspend, start=start)
+        kept, starts, count, until = settle(
+            state.now, jobs.number, order, jobs.gpus, jobs.area, jobs.new, jobs.runs,
+            jobs.resumption, *state.places(jobs.number[jobs.runs]), np.array(state.free),
+            np.array(state.sizes), state.speeds, state.rules.spread,
+            state.rules.round_up(self.profiling), self._only_areas_count(jobs),
+        )  # fmt: skip
+        if until < NEVER and not self._areas_are_exact(state):
+            until = state.now + 1
+        state.derived["value-density", id(self)] = state.now, until
+        suspend = jobs.number[jobs.runs & ~kept]
+        return Decision(suspend=suspend.tolist(), start=WrittenStarts(starts, count))
 
+    def _only_areas_count(self, jobs: _Jobs) -> bool:
+        """Whether all go by areas that never rise, and that change only while jobs run."""
+        estimates = self.estimates
+        return (
+            type(estimates) is DurationEstimates
+            and estimates.mode in ("maximum", "true")
+            and not (self.profiling and estimates.noise)  # others are guessed by those that run
+            and not jobs.levels.any()
+        )
 
-def _places(
-    state: State, first: list[int], rest: list[int], held: Mapping[int, Place], size: list[int]
-) -> dict[int, Place]:
-    """Nodes by position: running jobs keep theirs, unless one before them finds no other place."""
-    sizes, spread = state.sizes.tolist(), state.rules.spread
-    room, later = state.free.astype(np.int64), np.zeros(state.sizes.size, dtype=np.int64)
-    for i, own in held.items():
-        _add(room, own, 1)
-        _add(later, own, int(i in first))  # of those who have not had their turn
-    found, least = dict[int, Place](), NEVER
-    for turn, i in enumerate((*first, *rest)):
-        nodes: Place | None = held.get(i)
-        chosen = turn < len(first)
-        if nodes is not None:
-            _add(later, nodes, -int(chosen))
-        if nodes is None or any(room[n] < gpus for n, gpus in nodes.items()):
-            nodes = None
-            if chosen:
-                beside = np.maximum(room - later, 0).tolist()
-                nodes = place(size[i], beside, sizes, spread=spread)
-            if nodes is None and size[i] < least:
-                nodes = place(size[i], room.tolist(), sizes, spread=spread)
-            if nodes is None and not chosen:
-                least = min(least, size[i])  # the room does not grow any more
-        if nodes is not None:
-            _add(room, nodes, -1)
-            found[i] = nodes
-    return found
-
-
-def _add(room: Ints, nodes: Place, times: int) -> None:
-    """Add GPUs of nodes."""
-    for node, gpus in nodes.items():
-        room[node] += times * gpus
-
-
-@compiled
-def plan(
-    order: Ints, gpus: Ints, need: Ints, at: Ints, levels: Ints, edges: Ints, free: Ints
-) -> tuple[Ints, Ints]:
-    """Reserve GPU seconds for jobs in order; their levels and starts, and `free` is used up.
-
-    `need` and `at` are by job and level: seconds, and which edge the deadline is.
-    """
-    level, start = np.full(gpus.size, -1), np.full(gpus.size, 2**62)
-    for j in order:
-        for f in range(levels[j]):
-            left, first = gpus[j] * need[j, f], at[j, f]
-            k = first
-            while left > 0 and k > 0:
-                k -= 1
-                left -= min(free[k], gpus[j] * (edges[k + 1] - edges[k]))
-            if left > 0:
-                continue
-            level[j], left, k = f, gpus[j] * need[j, f], first
-            while left > 0:
-                k -= 1
-                took = min(free[k], gpus[j] * (edges[k + 1] - edges[k]), left)
-                free[k] -= took
-                left -= took
-                if took > 0:
-                    start[j] = edges[k + 1] + (-took // gpus[j])
-            break
-    return level, start
+    def _areas_are_exact(self, state: State) -> bool:
+        """Whether an area falls by no more than the service that a job can get."""
+        return type(state) is State and not getattr(self.estimates, "noise", 1)

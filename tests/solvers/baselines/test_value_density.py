@@ -19,16 +19,14 @@ from gangsched.analysis.driving.run import Run
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.solvers.placement import place
-from gangsched.solvers.policy import Decision, Phase, Policy, Preempts, State
+from gangsched.solvers.policy import Decision, Policy, Preempts, State, WrittenStarts
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
-from gangsched.solvers.unisched.value_density import (
-    ValueDensity,
-    _Jobs,
-    _places,
-    _Plan,
-    plan,
-)
+from gangsched.solvers.unisched.estimator import DurationEstimates
+from gangsched.solvers.unisched.value_density import ValueDensity, _Complete, _Jobs, _Plan
+from gangsched.solvers.unisched.value_density_core import give_places, plan, select, settle
+
+Held = dict[int, dict[int, int]]
 
 
 def job(name: str, gpus: int, work: int, *rewards: tuple[int, float], **more: Any) -> DeadlineJob:
@@ -155,13 +153,13 @@ def drawn_jobs(rng: np.random.Generator) -> tuple[Any, _Jobs, _Plan]:
     new = rng.random(n) < 0.3
     area = gpus * need + np.where(new, np.minimum(gpus, 2) * 300, 0)
     tried = np.repeat(need[:, None], width, axis=1) - rng.integers(0, 2, (n, width))
-    phases = rng.choice([Phase.RUNNING, Phase.WAITING], n)
-    state = SimpleNamespace(now=1_000, rank=rng.permutation(n), phase=phases)
+    runs, nothing = rng.random(n) < 0.5, np.zeros(n, dtype=np.int64)
+    state = SimpleNamespace(now=1_000, rank=rng.permutation(n))
     level = np.where(levels > 0, rng.integers(-1, width, n).clip(max=levels - 1), -1)
     start = np.where(level >= 0, 1_000 + rng.choice([0, 60, 119, 120, 121, 500], n), 2**62)
     return (
         state,
-        _Jobs(number, gpus, need, area, new, levels, due, value, tried),
+        _Jobs(number, gpus, need, area, new, runs, nothing, levels, due, value, tried),
         _Plan(level, start),
     )
 
@@ -170,14 +168,14 @@ def drawn_jobs(rng: np.random.Generator) -> tuple[Any, _Jobs, _Plan]:
 def test_density_is_the_best_reward_within_reach_for_a_gpu_second(seed: int) -> None:
     state, jobs, _ = drawn_jobs(np.random.default_rng(seed))
     found = ValueDensity()._density(state, jobs)
-    for i, j in enumerate(jobs.number.tolist()):
+    for i in range(jobs.number.size):
         profile = int(jobs.area[i] - jobs.gpus[i] * jobs.need[i])
         reach = [
             jobs.value[i, f] / (int(jobs.gpus[i] * jobs.tried[i, f]) + profile)
             for f in range(jobs.levels[i])
             if state.now + jobs.tried[i, f] <= jobs.due[i, f]
         ]
-        steady = 1.3 if state.phase[j] == Phase.RUNNING else 1.0
+        steady = 1.3 if jobs.runs[i] else 1.0
         assert found[i] == pytest.approx(steady * max(reach, default=0.0), rel=1e-12)
 
 
@@ -232,7 +230,7 @@ def test_best_effort_jobs_come_last_or_compete() -> None:
 
 
 def drawn_crowd(seed: int) -> tuple[Any, ...]:
-    """Nodes with running and new jobs in any order, of whom some are selected by number."""
+    """Nodes with running and new jobs in any order."""
     rng = np.random.default_rng([4, seed])
     sizes = rng.integers(1, 5, int(rng.integers(1, 5))).tolist()
     free, held, size = list(sizes), dict[int, dict[int, int]](), list[int]()
@@ -244,20 +242,74 @@ def drawn_crowd(seed: int) -> tuple[Any, ...]:
             held[i] = dict(nodes)
             for n, gpus in nodes.items():
                 free[n] -= gpus
-    room, first, rest = sum(sizes), list[int](), list[int]()
-    for i in rng.permutation(len(size)).tolist():
-        (first if size[i] <= room else rest).append(i)
-        room -= size[i] if size[i] <= room else 0
-    rules = SimpleNamespace(spread=spread)
-    state = SimpleNamespace(sizes=np.array(sizes), free=np.array(free), rules=rules)
-    return state, first, rest, held, size
+    return rng.permutation(len(size)), held, size, free, sizes, spread
+
+
+def plain_places(
+    first: list[int], rest: list[int], held: Held, size: list[int], free: list[int],
+    sizes: list[int], spread: bool,
+) -> Held:  # fmt: skip
+    """The same, one job after the other in dictionaries."""
+    room, later = list(free), [0] * len(free)
+
+    def add(where: list[int], nodes: dict[int, int], times: int) -> None:
+        for n, gpus in nodes.items():
+            where[n] += times * gpus
+
+    for i, own in held.items():
+        add(room, own, 1)
+        add(later, own, int(i in first))
+    found, least = dict[int, dict[int, int]](), NEVER
+    for i in (*first, *rest):
+        nodes = held.get(i)
+        add(later, nodes or {}, -int(i in first))
+        if nodes is None or any(room[n] < gpus for n, gpus in nodes.items()):
+            nodes = None
+            if i in first:
+                beside = [max(0, a - b) for a, b in zip(room, later, strict=True)]
+                nodes = place(size[i], beside, sizes, spread=spread)
+            if nodes is None and size[i] < least:
+                nodes = place(size[i], room, sizes, spread=spread)
+            if nodes is None and i in rest:
+                least = min(least, size[i])
+        if nodes is not None:
+            add(room, nodes, -1)
+            found[i] = nodes
+    return found
+
+
+def compiled_places(
+    order: Any, held: Held, size: list[int], free: list[int], sizes: list[int], spread: bool
+) -> tuple[list[int], list[int], Held]:
+    """Who is selected, all others, and places, by machine code and by its source."""
+    runs = np.array([i in held for i in range(len(size))])
+    rows = [held[i] for i in sorted(held)]
+    ptr = np.cumsum([0, *map(len, rows)])
+    node = np.array([n for own in rows for n in own], dtype=np.int64)
+    part = np.array([gpus for own in rows for gpus in own.values()], dtype=np.int64)
+    wide, none = np.array(size), np.zeros(len(size), dtype=np.int64)
+    selected = select(order, wide, sum(sizes))
+    given = (
+        np.arange(len(size)), order, selected, wide, none, runs, ptr, node, part, np.array(free),
+        np.array(sizes), spread,
+    )  # fmt: skip
+    kept, fresh, starts = give_places(*given)
+    for one, other in zip(give_places.py_func(*given), (kept, fresh, starts), strict=True):
+        assert one.tolist() == other.tolist()
+    written = WrittenStarts(starts, int(fresh.sum()))
+    found = dict(written) | {i: held[i] for i in np.flatnonzero(kept).tolist()}
+    assert set(dict(written)) == set(np.flatnonzero(fresh).tolist())
+    first = [i for i in order.tolist() if selected[i]]
+    return first, [i for i in order.tolist() if not selected[i]], found
 
 
 @pytest.mark.parametrize("seed", range(300))
 def test_places(seed: int) -> None:
-    state, first, rest, held, size = drawn_crowd(seed)
-    found = _places(state, first, rest, held, size)
-    sizes, spread, room = state.sizes.tolist(), state.rules.spread, state.sizes.copy()
+    order, held, size, free, sizes, spread = drawn_crowd(seed)
+    first, rest, found = compiled_places(order, held, size, free, sizes, spread)
+    assert found == plain_places(first, rest, held, size, free, sizes, spread)
+    assert sum(size[i] for i in first) <= sum(sizes)
+    room = np.array(sizes)
     for turn, i in enumerate((*first, *rest)):
         nodes = found.get(i)
         later = np.zeros_like(room)  # what selected jobs hold who come after this one
@@ -284,10 +336,8 @@ def test_places(seed: int) -> None:
 
 def test_a_running_job_stays_where_others_find_room() -> None:
     """The new gang of two comes first in order, and takes the node where nobody runs."""
-    state: Any = SimpleNamespace(
-        sizes=np.array([2, 2]), free=np.array([1, 2]), rules=SimpleNamespace(spread=False)
-    )
-    assert _places(state, [0, 1], [], {1: {0: 1}}, [2, 1]) == {0: {1: 2}, 1: {0: 1}}
+    places = compiled_places(np.array([0, 1]), {1: {0: 1}}, [2, 1], [1, 2], [2, 2], False)
+    assert places == ([0, 1], [], {0: {1: 2}, 1: {0: 1}})
 
 
 def mixed_instance(seed: int, *, metric: bool = False) -> Instance[DeadlineJob]:
@@ -317,8 +367,8 @@ def test_no_gpus_are_idle_while_a_job_that_fits_waits(seed: int, options: Any) -
         for j in decision.suspend:
             for n, gpus in state.nodes(j).items():
                 free[n] += gpus
-        started = {entry.job for entry in decision.start}
-        for entry in decision.start:
+        started = {entry.job for entry in decision.starts}
+        for entry in decision.starts:
             for n, gpus in (entry.nodes or {}).items():
                 free[n] -= gpus
         waiting = {*state.waiting.tolist(), *decision.suspend} - started
@@ -331,6 +381,117 @@ def test_no_gpus_are_idle_while_a_job_that_fits_waits(seed: int, options: Any) -
 
     drive(mixed_instance(seed), Watched(policy, see))
     assert max(seen) > 5
+
+
+# --- rounds that are skipped ---------------------------------------------------------------------
+
+
+def by_area(
+    need: Any, size: list[int], held: Held, free: list[int], *more: Any
+) -> tuple[set[int], Held]:
+    """Who is selected by area, and all places; `need` is 0 of who is not there."""
+    here = np.flatnonzero(need > 0)
+    order = here[np.argsort((need * np.array(size))[here], kind="stable")]
+    room, first, rest = sum(free) + sum(size[i] for i in held), list[int](), list[int]()
+    for i in order.tolist():
+        (first if size[i] <= room else rest).append(i)
+        room -= size[i] if size[i] <= room else 0
+    return set(first), plain_places(first, rest, held, size, free, *more)
+
+
+def drawn_fragments(rng: np.random.Generator) -> tuple[Held, list[int], list[int], list[int]]:
+    """Nodes on which narrow jobs run wherever they came, so that wide ones find no place."""
+    sizes = [int(rng.choice([5, 6, 8]))] * 2
+    free, held, size = list(sizes), dict[int, dict[int, int]](), list[int]()
+    for i in range(int(rng.integers(5, 10))):
+        size.append(int(rng.integers(2, 7)))
+        node = int(rng.integers(len(sizes)))
+        if size[i] <= free[node] and rng.random() < 0.8:
+            held[i] = {node: size[i]}
+            free[node] -= size[i]
+    return held, size, free, sizes
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_places_stay_until_they_are_said_to_change(seed: int) -> None:
+    """Second after second: whoever runs needs less, whoever was stopped has to be resumed.
+
+    Until then the same jobs are selected, too, without which places seldom change.
+    """
+    rng = np.random.default_rng([8, seed])
+    held, size, free, sizes = drawn_fragments(rng)
+    spread, now, n, cost = bool(rng.random() < 0.1), 1_000, len(size), int(rng.integers(0, 9))
+    need, speed = 1 + rng.integers(50, 130, n) // np.array(size), rng.integers(1, 3, n)
+    runs = np.array([i in held for i in range(n)])
+    new = ~runs & (rng.random(n) < 0.2)
+    size = np.where(new, 2, size).tolist()
+    resumption = np.where(~runs & ~new & (rng.random(n) < 0.5), cost, 0)
+    need = need + resumption
+    wide = np.array(size)
+    rows = [held[i] for i in sorted(held)]
+    before, _ = by_area(need, size, held, free, sizes, spread)
+    kept, starts, count, until = settle(
+        now, np.arange(n), np.argsort(wide * need, kind="stable"), wide, wide * need, new, runs,
+        resumption, np.cumsum([0, *map(len, rows)]),
+        np.array([k for own in rows for k in own], dtype=np.int64),
+        np.array([k for own in rows for k in own.values()], dtype=np.int64),
+        np.array(free), np.array(sizes), 1_000_000 * speed[:, None], spread, 60, True,
+    )  # fmt: skip
+    given = {start[0]: start[1] for start in WrittenStarts(starts, count)}
+    after = {i: held[i] for i in np.flatnonzero(kept).tolist()} | given
+    room = np.array(sizes)
+    for own in after.values():
+        for k, gpus in own.items():
+            room[k] -= gpus
+    after = {i: own for i, own in after.items() if not new[i]}
+    for i in range(n):
+        if i in after or i in given:
+            need[i] -= resumption[i]
+        elif runs[i]:
+            need[i] += cost
+        if new[i] and i in given:
+            need[i] = 0
+    for second in range(1, 40 if until == NEVER else until - now):
+        left = need.copy()
+        for i in after:
+            left[i] = max(1, need[i] - second * speed[i])
+        selected, places = by_area(left, size, after, room.tolist(), sizes, spread)
+        assert places == after
+        assert selected == before - set(np.flatnonzero(need == 0).tolist())
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("options", [{}, {"balanced": True}, {"profiling": 300}])
+@pytest.mark.parametrize("seed", first(2, range(12)))
+def test_skipped_rounds_change_nothing(seed: int, options: Any, engine: Any) -> None:
+    rng = np.random.default_rng([9, seed])
+    jobs = [
+        job(f"j{i}", int(rng.choice([1, 1, 2, 3, 4, 8])), int(rng.integers(60, 9_000)),
+            release=int(rng.integers(0, 7_200))) for i in range(30)
+    ]  # fmt: skip
+    instance = Instance(Cluster.of_sizes([4, 4, 2, 2]), jobs)
+    given: dict[str, Any] = {"engine": engine, "spread": bool(seed % 2), "lease": 300}
+    brief = drive(instance, ValueDensity(**options), **given)
+    every = drive(instance, ValueDensity(**options), skip=False, **given)
+    for name in ("time", "job", "kind"):
+        assert getattr(brief.events, name).tolist() == getattr(every.events, name).tolist()
+    assert list(brief.schedule) == list(every.schedule)
+    assert brief.decisions < every.decisions / 2
+
+
+def test_rounds_are_visited_while_estimates_can_rise() -> None:
+    """And while deadlines come nearer; not where nothing but the area counts."""
+    jobs = [job(name, 1, 6_000) for name in "ab"]
+    dated = [jobs[0], job("c", 1, 6_000, (90_000, 1.0))]
+    found = []
+    for policy, own in (
+        (ValueDensity(), jobs),
+        (ValueDensity(), dated),
+        (ValueDensity(estimates=DurationEstimates(mode="calibrated")), jobs),
+        (ValueDensity(estimates=DurationEstimates(mode="maximum", noise=0.1)), jobs),
+    ):
+        found.append(drive(Instance(Cluster.of_sizes([1]), own), policy).decisions)
+    assert found == [2, 101, 101, 2]  # at 0 and 6,000 s, and each minute between them
 
 
 # --- what it knows -------------------------------------------------------------------------------
@@ -355,7 +516,7 @@ def decisions(instance: Instance[DeadlineJob], policy: ValueDensity) -> tuple[Ru
     found: dict[int, Any] = {}
 
     def see(state: State, decision: Decision) -> None:
-        found[state.now] = decision.suspend, decision.start
+        found[state.now] = decision.suspend, decision.starts
 
     return drive(instance, Watched(policy, see)), found
 
@@ -432,6 +593,17 @@ def test_a_job_is_guessed_by_those_with_the_nearest_deadlines() -> None:
     assert guess[35] == 600  # .5 of 1,200 s
     assert guess[36] == 1_000  # without deadlines: the median of all
     assert seen_jobs(ValueDensity(profiling=300), instance, 0).need.tolist() == [3_600] * 35
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_median_is_that_of_all_run_times(seed: int) -> None:
+    rng, known, every = np.random.default_rng([6, seed]), _Complete(), list[int]()
+    assert known.median_with(np.zeros(0, dtype=np.int64)) == 3_600
+    for _ in range(12):
+        new, others = rng.integers(1, 900, rng.integers(0, 90)), rng.integers(1, 900, 1 + seed % 5)
+        known.add(new)
+        every += new.tolist()
+        assert known.median_with(others) == int(np.median([*every, *others.tolist()]))
 
 
 def test_profiling_costs_area_and_two_gpus_at_most() -> None:

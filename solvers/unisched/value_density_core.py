@@ -1,0 +1,194 @@
+"""The compiled steps of value-density: columns, plan, selection, places, and how long they hold.
+
+Jobs are positions in the arrays of a decision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...instances.arrays import Ints
+from ...instances.compiled import compiled
+from ...instances.model import FULL_SPEED
+from ..policies.backfilling_core import place
+
+Bools = NDArray[np.bool_]
+NEVER = 2**62
+EXACT = 2**50  #: quotients of numbers below differ where these do
+PROFILE_GPUS = 2
+
+
+@compiled
+def look(
+    number: Ints, gpus: Ints, levels: Ints, starts: Ints, held: Ints, overhead: Ints,
+    profiled: Ints, profiles: bool,
+) -> tuple[Ints, Ints, Bools, Bools, Ints]:  # fmt: skip
+    """Of some jobs the GPUs and deadlines, who is new, who runs, and what resumptions cost."""
+    n = number.size
+    own, due, resumption = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
+    new, runs = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for i in range(n):
+        j = number[i]
+        own[i], due[i], runs[i] = gpus[j], levels[j], held[j] > 0
+        if starts[j] == 0:
+            new[i] = profiles and profiled[j] == 0
+        elif not runs[i]:
+            resumption[i] = overhead[j]
+    return own, due, new, runs, resumption
+
+
+@compiled
+def plan(
+    order: Ints, gpus: Ints, need: Ints, at: Ints, levels: Ints, edges: Ints, free: Ints
+) -> tuple[Ints, Ints]:
+    """Reserve GPU seconds for jobs in order; their levels and starts, and `free` is used up.
+
+    `need` and `at` are by job and level: seconds, and which edge the deadline is.
+    """
+    level, start = np.full(gpus.size, -1), np.full(gpus.size, 2**62)
+    for j in order:
+        for f in range(levels[j]):
+            left, first = gpus[j] * need[j, f], at[j, f]
+            k = first
+            while left > 0 and k > 0:
+                k -= 1
+                left -= min(free[k], gpus[j] * (edges[k + 1] - edges[k]))
+            if left > 0:
+                continue
+            level[j], left, k = f, gpus[j] * need[j, f], first
+            while left > 0:
+                k -= 1
+                took = min(free[k], gpus[j] * (edges[k + 1] - edges[k]), left)
+                free[k] -= took
+                left -= took
+                if took > 0:
+                    start[j] = edges[k + 1] + (-took // gpus[j])
+            break
+    return level, start
+
+
+@compiled
+def settle(
+    now: int, number: Ints, order: Ints, gpus: Ints, area: Ints, new: Bools, runs: Bools,
+    resumption: Ints, ptr: Ints, node: Ints, part: Ints, free: Ints, sizes: Ints, speeds: Ints,
+    spread: bool, profiling: int, only_areas: bool,
+) -> tuple[Bools, Ints, int, int]:  # fmt: skip
+    """Who keeps nodes, who starts where (and how many), and until when that stays."""
+    size = np.where(new, np.minimum(gpus, PROFILE_GPUS), gpus)
+    profile = np.where(new, profiling, 0)
+    room = free.sum() + part.sum()
+    selected = select(order, size, room)
+    kept, given, starts = give_places(
+        number, order, selected, size, profile, runs, ptr, node, part, free, sizes, spread
+    )
+    until = now + 1
+    if only_areas:
+        until = unchanged_until(
+            now, number, order, selected, size, runs, kept, given, new, area, resumption, speeds,
+            room,
+        )  # fmt: skip
+    return kept, starts, given.sum(), until
+
+
+@compiled
+def select(order: Ints, size: Ints, room: int) -> Bools:
+    """Who fits by number of GPUs, in this order."""
+    selected = np.zeros(size.size, dtype=np.bool_)
+    for i in order:
+        if size[i] <= room:
+            selected[i] = True
+            room -= size[i]
+    return selected
+
+
+@compiled
+def give_places(
+    number: Ints, order: Ints, selected: Bools, size: Ints, profile: Ints, runs: Bools,
+    ptr: Ints, node: Ints, part: Ints, free: Ints, sizes: Ints, spread: bool,
+) -> tuple[Bools, Bools, Ints]:  # fmt: skip
+    """Places for those who are selected, then for all others, each in their order.
+
+    Running jobs keep theirs, unless one before them finds no other place. The k-th of them has
+    `part` GPUs on each `node` from ptr[k] to ptr[k + 1]. Returns who keeps nodes, who is given
+    some, and these starts as :class:`~gangsched.solvers.policy.WrittenStarts` has them.
+    """
+    n, turn = order.size, 0
+    held = np.zeros(n + 1, dtype=np.int64)
+    room, later = free.copy(), np.zeros_like(free)
+    for i in range(n):
+        held[i + 1] = ptr[turn + 1] if runs[i] else held[i]
+        turn += runs[i]
+        for e in range(held[i], held[i + 1]):
+            room[node[e]] += part[e]
+            later[node[e]] += part[e] if selected[i] else 0  # of those who have not had their turn
+    kept, given = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    starts, end = np.empty(5 * n + 2 * room.sum(), dtype=np.int64), 0
+    nodes, parts = np.empty(sizes.size, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
+    least = NEVER
+    for chosen in (True, False):
+        for i in order:
+            if selected[i] != chosen:
+                continue
+            kept[i] = runs[i]
+            for e in range(held[i], held[i + 1]):
+                later[node[e]] -= part[e] if chosen else 0
+                kept[i] = kept[i] and room[node[e]] >= part[e]
+            if kept[i]:
+                for e in range(held[i], held[i + 1]):
+                    room[node[e]] -= part[e]
+                continue
+            found = 0
+            if chosen:
+                beside = np.maximum(room - later, 0)
+                found = place(size[i], beside, sizes, spread, nodes, parts)
+            if found == 0 and size[i] < least:
+                found = place(size[i], room, sizes, spread, nodes, parts)
+            if found == 0:
+                least = least if chosen else min(least, size[i])  # the room grows no more
+                continue
+            given[i] = True
+            starts[end], starts[end + 1], starts[end + 2] = number[i], -1, profile[i]
+            starts[end + 3], starts[end + 4] = 0, found
+            end += 5
+            for k in range(found):
+                room[nodes[k]] -= parts[k]
+                starts[end], starts[end + 1] = nodes[k], parts[k]
+                end += 2
+    return kept, given, starts[:end].copy()
+
+
+@compiled
+def unchanged_until(
+    now: int, number: Ints, order: Ints, selected: Bools, size: Ints, runs: Bools, kept: Bools,
+    given: Bools, new: Bools, area: Ints, resumption: Ints, speeds: Ints, room: int,
+) -> int:  # fmt: skip
+    """Until when best-effort jobs by area stay as they are if nothing happens; NEVER for ever.
+
+    Areas of jobs that run fall, so that they move forward past jobs that wait. Say that S are
+    selected. Whoever runs and is in S keeps its nodes: no more than before are in front of it. For
+    the same reason nobody who waits fits by number who did not, or finds a place. This ends when
+    one who runs and is not in S passes so many of S that it fits by number. It does not hold where
+    one of S has been stopped, or one outside of S is profiled from now on: then S changes at once.
+    """
+    until, count = NEVER, 0
+    front = np.empty(order.size, dtype=np.int64)  # those of S before a job, in order
+    for i in order:
+        gets = kept[i] or given[i]
+        if selected[i]:
+            if runs[i] and not gets:
+                return now + 1
+            front[count] = i
+            count += 1
+            room -= size[i]
+        elif gets:
+            if new[i] or area[i] >= EXACT:
+                return now + 1
+            left, k = room, count
+            while left < size[i]:
+                k -= 1
+                left += size[front[k]]
+            rate = size[i] * -(-speeds[number[i]].max() // FULL_SPEED)
+            gap = area[i] - size[i] * resumption[i] - area[front[k]]
+            until = min(until, now + max(1, -(-gap // rate)))
+    return until
