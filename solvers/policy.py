@@ -663,8 +663,8 @@ class WrittenStarts(Sequence[Any]):
     Parameters
     ----------
     numbers : int array
-        For each start its job, GPUs (-1 for the usual), seconds of profiling, 0, the number of
-        nodes, and each node and its GPUs.
+        For each start its job, GPUs (-1 for those of its gang), seconds of profiling, 0, the number
+        of nodes, and each node and its GPUs.
     size : int
         How many they are.
     """
@@ -683,8 +683,7 @@ class WrittenStarts(Sequence[Any]):
         for job in rest:
             gpus, seconds, _, nodes = islice(rest, 4)
             place = {node: next(rest) for node in islice(rest, nodes)}
-            whole = None if gpus < 0 else gpus
-            yield Start(job, place, whole, seconds) if gpus > 0 or seconds else (job, place)
+            yield (job, place) if gpus < 0 else Start(job, place, gpus, seconds)
 
 
 class Session(Protocol):

@@ -166,7 +166,8 @@ class ValueDensity:
     five workloads and then frozen.
 
     Guarantee: none. Jobs without deadlines, and late ones, can wait as long as others arrive.
-    O(jobs x intervals) a decision, compiled.
+    O(jobs x (intervals + nodes)) a decision, compiled. Where only jobs without deadlines are there,
+    rounds are skipped at which nothing can change.
 
     Examples
     --------

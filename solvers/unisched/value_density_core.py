@@ -148,8 +148,8 @@ def give_places(
                 least = least if chosen else min(least, size[i])  # the room grows no more
                 continue
             given[i] = True
-            starts[end], starts[end + 1], starts[end + 2] = number[i], -1, profile[i]
-            starts[end + 3], starts[end + 4] = 0, found
+            starts[end], starts[end + 1] = number[i], size[i] if profile[i] > 0 else -1
+            starts[end + 2], starts[end + 3], starts[end + 4] = profile[i], 0, found
             end += 5
             for k in range(found):
                 room[nodes[k]] -= parts[k]
