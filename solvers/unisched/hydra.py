@@ -81,21 +81,29 @@ class Hydra:
         if self.cost and (state.gpus[head] <= state.free.sum()).sum() > 1:  # two that may start
             left = self.estimates.remaining(state, head)
             columns = [state.gpus[head], state.release[head], left, deadlines.last(head)]
-            best = _cheapest(np.stack(columns, axis=1), *self._ends(state))
+            ends = self._ends(state, int(state.gpus[head].max()))
+            best = _cheapest(np.stack(columns, axis=1), ends, int(state.free.sum()), state.now)
             order = np.concatenate([head[best], order[HEAD:]])
         return Decision(order=order)
 
     def next_change(self, state: State) -> None:
         """No job that waits has room before something ends."""
 
-    def _ends(self, state: State) -> tuple[Ints, int, int]:
-        """When GPUs become free as (time, GPUs), by time; how many are; and now."""
+    def _ends(self, state: State, widest: int) -> Ints:
+        """When GPUs become free, as rows (time, GPUs) by time: enough for the widest gang.
+
+        Those that profiling runs hold are not shown: what is missing comes with the last.
+        """
         running = state.running
         seconds = self.estimates.remaining(state, running) * FULL_SPEED
         ends = state.now + -(-seconds // state.speed[running])
         held = state.held_gpus[running]
-        later = np.stack([ends, held], axis=1)[np.lexsort((held, ends))]
-        return later, int(state.free.sum()), state.now
+        later: Ints = np.stack([ends, held], axis=1)[np.lexsort((held, ends))]
+        missing = widest - int(state.free.sum() + held.sum())
+        if missing > 0:
+            last = int(later[-1, 0]) if len(later) else state.now
+            later = np.vstack([later, [[last, missing]]])
+        return later
 
 
 class Waiting(NamedTuple):
@@ -140,7 +148,7 @@ def best_order(
     The k-th of the rest of an order starts at the earliest when there have been GPUs for the k
     narrowest gangs, if all of the rest ended as early as it could; the lateness of each is counted
     as if it were the first. Of orders that cost the same the first one by numbers of jobs.
-    Exponential.
+    Exponential. ValueError where a gang is wider than all GPUs.
 
     Examples
     --------
@@ -150,6 +158,9 @@ def best_order(
     """
     columns = np.array(jobs, dtype=np.int64).reshape(-1, len(Waiting._fields))
     later = np.array(sorted(ends), dtype=np.int64).reshape(-1, 2)
+    room = free + int(later[:, 1].sum())
+    for j in np.flatnonzero(columns[:, 0] > room)[:1].tolist():
+        raise ValueError(f"job {j}: gpus={jobs[j].gpus}, free and ends have {room} GPUs")
     order, late = _best_order(columns, later, free, now, penalty)
     return order.tolist(), bool(late)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
+from gangsched.solvers.information import Profiled
 from gangsched.solvers.unisched.hydra import Hydra, Waiting, best_order, reference_best_order
 
 
@@ -109,3 +111,16 @@ def test_machine_code_finds_the_same_order(
     free = max(0, 5 - sum(gpus for _, gpus in ends))
     found = best_order(jobs, free, ends, 3, penalty=penalty)
     assert found == reference_best_order(jobs, free, ends, 3, penalty=penalty)
+
+
+def test_gangs_that_never_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^job 1: gpus=4, free and ends have 3 GPUs$"):
+        best_order([Waiting(1, 0, 60, 900), Waiting(4, 0, 60, 900)], 1, [(5, 2)], 0, penalty=1)
+
+
+def test_a_gang_waits_for_gpus_of_profiling_runs() -> None:
+    jobs = [job("wide", 4, 600, 9999), job("a", 1, 600, 9999), job("b", 1, 600, 9999)]
+    jobs += [job("late", 2, 60, release=300)]
+    # until 600 the last one holds two GPUs, which nobody is shown, so that "wide" never fits
+    run = drive(Instance(Cluster.of_sizes([4]), jobs), Profiled(policy=Hydra(cost=True)))
+    assert run.records.end.tolist() == [1500, 900, 900, 660]
