@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..growing import longer
-from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Start, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes
 
 __all__ = ["Genie"]
@@ -60,6 +60,12 @@ class Genie:
     elastic: bool = False
     estimates: RunTimes = STATED
 
+    @property
+    def rule(self) -> Rule | None:
+        """The compiled rule of rigid gangs, for run times as users state them."""
+        compiled = self.estimates == STATED and not self.elastic
+        return Rule(RuleKind.ALLOWANCE) if compiled else None
+
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (waiting allowance, release, number)."""
         jobs = state.waiting
@@ -84,9 +90,11 @@ class Genie:
         -----
         Otherwise no job that waits has room before something ends.
         """
+        if not self.elastic:
+            return None
         jobs = state.waiting
         dated = jobs[Deadlines.of(state).number[jobs] > 0]
-        if not self.elastic or not dated.size:
+        if not dated.size:
             return None
         fastest = self._run_times(state, dated).min(axis=1)
         missed = Deadlines.of(state).due[dated] - fastest[:, None] + 1
@@ -98,17 +106,21 @@ class Genie:
         if not state.free.any():
             return Decision()
         deadlines = Deadlines.of(state)
+        is_dated = deadlines.number[jobs] > 0
+        fits = is_dated | (state.gpus[jobs] <= state.free.sum())  # the others find no room
+        jobs, is_dated = jobs[fits], is_dated[fits]
         wait, gang = np.full(jobs.size, NEVER), state.gpus[jobs]
-        at = np.flatnonzero(deadlines.number[jobs] > 0)
-        if at.size:
-            dated = jobs[at]
-            ends = state.now + self._run_times(state, dated)
-            due = np.min([deadlines.met(dated, column) for column in ends.T], axis=0)
-            # the least gang that meets the first deadline that any meets
-            best = np.stack([np.arange(at.size), (ends <= due[:, None]).argmax(axis=1)])
-            met = due < NEVER
-            wait[at[met]] = (due - ends[tuple(best)])[met]
-            gang[at[met]] = ElasticGangs.of(state).gpus[dated[met], best[1, met]]
+        at = np.flatnonzero(is_dated)
+        if not at.size:
+            return Decision(start=_placed(state, jobs, gang))  # as they came
+        dated = jobs[at]
+        ends = state.now + self._run_times(state, dated)
+        due = np.min([deadlines.met(dated, column) for column in ends.T], axis=0)
+        # the least gang that meets the first deadline that any meets
+        best = np.stack([np.arange(at.size), (ends <= due[:, None]).argmax(axis=1)])
+        met = due < NEVER
+        wait[at[met]] = (due - ends[tuple(best)])[met]
+        gang[at[met]] = ElasticGangs.of(state).gpus[dated[met], best[1, met]]
         order = np.lexsort((state.rank[jobs], wait))
         return Decision(start=_placed(state, jobs[order], gang[order]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ __all__ = ["Optimus", "shares"]
 
 #: what is left of the gain of a job that has done less than a twentieth of its work
 YOUNG, DAMPING = 20, 0.95
+AT_ONCE = 256  #: jobs of which is looked up what they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,8 @@ class Optimus:
         if not self.elastic:
             return Decision(order=ranked(state, jobs, seconds))
         order = np.lexsort((state.rank[jobs], seconds))
-        return self._resized(state, self._shares(state, jobs[order], seconds[order].tolist()))
+        rows = self._rows(state, jobs[order], seconds[order])
+        return self._resized(state, shares(rows, int(state.sizes.sum())))
 
     def next_change(self, state: State) -> int:
         """Return the next cycle.
@@ -94,16 +96,18 @@ class Optimus:
         """
         return next_cycle(state, self.cycle)
 
-    def _shares(self, state: State, order: Ints, left: list[int]) -> dict[int, int]:
-        """GPUs of each job that gets any."""
-        young = self._young(state, order, left)
-        rows = zip(order.tolist(), left, young, strict=True)
-        jobs = ((j, state.job(j), seconds, new) for j, seconds, new in rows)
-        return shares(jobs, int(state.sizes.sum()))
-
-    def _young(self, state: State, jobs: Ints, left: list[int]) -> list[bool]:
-        done = (state.work[jobs] - state.remaining(jobs)).tolist()
-        return [YOUNG * d < d + seconds for d, seconds in zip(done, left, strict=True)]
+    def _rows(
+        self, state: State, order: Ints, left: Ints
+    ) -> Iterator[tuple[int, Any, int, bool]]:
+        """Each job with its seconds and whether it is young; few at once, as few get GPUs."""
+        known: dict[int, Any] = state.derived.setdefault(Optimus, {})
+        for at in range(0, order.size, AT_ONCE):
+            jobs, seconds = order[at : at + AT_ONCE], left[at : at + AT_ONCE].tolist()
+            done = (state.work[jobs] - state.remaining(jobs)).tolist()
+            for j, rest, past in zip(jobs.tolist(), seconds, done, strict=True):
+                if j not in known:
+                    known[j] = state.job(j)
+                yield j, known[j], rest, YOUNG * past < past + rest
 
     def _resized(self, state: State, wanted: Mapping[int, int]) -> Decision:
         """Jobs whose number stays keep their nodes, the others are placed anew, widest first."""

@@ -96,7 +96,7 @@ class Compiled(Simulation):
             self.machine = with_classes(self.machine)
         elif rule.kind is RuleKind.SHARES:
             self.machine = with_shares(self.machine, self.session)
-        elif rule.kind is RuleKind.DEADLINE:
+        elif rule.kind in (RuleKind.DEADLINE, RuleKind.ALLOWANCE, RuleKind.STATED):
             self.machine = with_deadlines(self.machine, self.instance.jobs)
         self.kind = rule.kind
         self.plan = new_plan(policy, rule, ledger, rules)

@@ -11,6 +11,7 @@ from ....instances.compiled import compiled, inlined, inner
 from . import const
 from .machine import (
     Machine,
+    allowance,
     best_waiting,
     first_deadline,
     less,
@@ -61,10 +62,16 @@ def with_deadlines(machine: Machine, jobs: Sequence[Job]) -> Machine:
 
 @inner
 def _renew_deadlines(m):
-    """Give waiting jobs the deadlines that they can still meet."""
+    """Give waiting jobs the keys of the deadlines that they can still meet."""
+    of_dates = const.DEADLINE, const.ALLOWANCE
+    if m.params[const.KIND] not in of_dates or m.memory.shape[1] == const.FIRST_DUE:
+        return
     for i in range(m.count[const.WAITS]):
         j = m.lists[const.WAITERS, i]
-        key = first_deadline(m, j, m.count[const.NOW])
+        if m.params[const.KIND] == const.DEADLINE:
+            key = first_deadline(m, j, m.count[const.NOW])
+        else:
+            key = allowance(m, j, m.count[const.NOW])
         if key != m.jobs[j].key:
             _change_key(m, j, key)
 
@@ -143,8 +150,8 @@ def _decide_by_key(m):
             set_key(m, j, now)
         if _is_guarded(m):
             _put_overdue_first(m)
-        if m.params[const.KIND] == const.DEADLINE and m.memory.shape[1] > const.FIRST_DUE:
-            _renew_deadlines(m)
+    _renew_deadlines(m)
+    if always:
         _sort_running(m)
     selected = kept = losers = turn = i = 0
     g = best_waiting(m, const.NONE if m.params[const.BLOCKING] else room)

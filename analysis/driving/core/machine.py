@@ -336,8 +336,9 @@ def best_waiting(m, room):
 def _has_key(m):
     """Whether jobs have a key."""
     kind = m.params[const.KIND]
-    others = const.AREA, const.DEADLINE, const.QUOTAS, const.CELLS
-    return const.FIFO <= kind <= const.TIRESIAS or kind in others
+    others = const.AREA, const.QUOTAS, const.CELLS
+    dated = const.DEADLINE, const.ALLOWANCE, const.STATED_TIME
+    return const.FIFO <= kind <= const.TIRESIAS or kind in others or kind in dated
 
 
 @inner
@@ -359,6 +360,12 @@ def set_key(m, j, t):
             m.jobs[j].key *= m.jobs[j].gpus
     elif kind == const.DEADLINE:
         m.jobs[j].key = first_deadline(m, j, t)
+    elif kind == const.ALLOWANCE:
+        m.jobs[j].key = allowance(m, j, t)
+    elif kind == const.STATED_TIME:
+        m.jobs[j].key = _stated(m, j)
+        if m.memory[j, const.LAST_DUE] < 0:
+            m.jobs[j].key += const.NONE // 2  # behind all that have deadlines
     elif kind == const.LAS:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
     elif kind == const.TIRESIAS:
@@ -381,6 +388,19 @@ def first_deadline(m, j, t):
         if m.memory[j, f] >= end:
             return m.memory[j, f]
     return const.NONE - 1
+
+
+@inner
+def _stated(m, j):
+    """Seconds that a job which waits, and never ran, still runs as its user states."""
+    return max(1, m.jobs[j].left + m.memory[j, const.STATED])
+
+
+@inner
+def allowance(m, j, t):
+    """When j has to start at the latest for the first deadline that it meets if it runs from t."""
+    due = first_deadline(m, j, t)
+    return due if due == const.NONE - 1 else due - _stated(m, j)
 
 
 @inner
