@@ -96,9 +96,7 @@ class Optimus:
         """
         return next_cycle(state, self.cycle)
 
-    def _rows(
-        self, state: State, order: Ints, left: Ints
-    ) -> Iterator[tuple[int, Any, int, bool]]:
+    def _rows(self, state: State, order: Ints, left: Ints) -> Iterator[tuple[int, Any, int, bool]]:
         """Each job with its seconds and whether it is young; few at once, as few get GPUs."""
         known: dict[int, Any] = state.derived.setdefault(Optimus, {})
         for at in range(0, order.size, AT_ONCE):

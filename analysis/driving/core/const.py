@@ -29,8 +29,8 @@ NONE = 2**62
 COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
 #: of REST, where jobs get nodes anew: GPUs of each node that selected jobs have and are yet to take
 WANTED = REST
-#: by job, where deadlines or stated times make the keys: seconds above its work that its user states for it, its
-#: last deadline (-1 for none), and all of them
+#: by job, where deadlines or stated times make the keys: seconds above its work that its user
+#: states for it, its last deadline (-1 for none), and all of them
 STATED, LAST_DUE, FIRST_DUE = range(3)
 #: marks of jobs in a decision
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
