@@ -7,6 +7,7 @@ is kept as a check sum, and the record goes to `tests/golden/recording-wide.json
 
 from . import bounds, calls, commands, examples, figures, options, parts, policies
 from . import wide as wide
+from . import wide_more as wide_more
 from . import wide_parts as wide_parts
 from .table import ENTRIES
 
