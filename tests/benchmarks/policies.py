@@ -4,6 +4,7 @@
     python tests/benchmarks/policies.py FOLDER --only philly:las      # one cell
     python tests/benchmarks/policies.py FOLDER --older ../older       # beside another checkout
     python tests/benchmarks/policies.py FOLDER --older ../older --into docs/benchmarks.md
+    python tests/benchmarks/policies.py FOLDER --only others --into docs/benchmarks.md
     python tests/benchmarks/policies.py FOLDER --growth docs/images/policies.png
 
 FOLDER has the traces, see docs/how-to/read-a-trace.md. A run is from an instance in memory to the
@@ -41,8 +42,7 @@ from gangsched.instances import convert, generate, heterogeneous
 from gangsched.instances.traces import READERS
 from gangsched.registry import policy
 
-MARKERS = "<!-- policies begin -->", "<!-- policies end -->"
-COMMAND = "python tests/benchmarks/policies.py FOLDER --into docs/benchmarks.md"
+COMMAND = "python tests/benchmarks/policies.py FOLDER"
 LOADS, SIZES, MOST = (0.8, 1.0), (10_000, 30_000, 100_000, 300_000, 1_000_000), 100.0
 PATIENCE = 21_600  # seconds: commit 2e519fe's default
 LONG, SHORT = (
@@ -77,8 +77,11 @@ SIZED = "fifo,srtf,tiresias-l,ltgf,themis-greedy,smallest-area"
 #: what stands in the table: heading, policies, seconds that are the target (for all, and others)
 SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
     "philly": (
-        "Philly CSV, 69,089 jobs, 320 GPUs", f"{PLAIN},{OTHERS}", 5,
-        {"hived": 3, "yarn-cs": 3, "themis": 4},
+        "Philly CSV, 69,089 jobs, 320 GPUs", PLAIN, 5, {"hived": 3, "yarn-cs": 3, "themis": 4},
+    ),
+    "others": (
+        "Philly CSV, 69,089 jobs, 320 GPUs: those for deadlines, and others", OTHERS, 5,
+        {"hydra:cost": math.nan, "chronus:selector": math.nan},  # exact search, linear programs
     ),
     "20k": ("20,000 jobs on 320 GPUs, load .95: where time goes", PLAIN, math.nan, {}),
     "models": ("Philly CSV on three GPU models (README)", MODELS, 15, {}),
@@ -89,7 +92,8 @@ SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
 
 #: whole commands, with the seconds that are the target; FOLDER is that of the traces
 PHILLY = "replay FOLDER/philly/philly.csv.gz --reader philly-csv --nodes 40 --gpus-per-node 8"
-WHOLE = {"philly": PHILLY}  # commands that replay the jobs of a setting
+APART = ("others",)  # settings with a place of their own on the page
+WHOLE = {"philly": PHILLY, "others": PHILLY}  # commands that replay the jobs of a setting
 EIGHT = "fifo,easy,tiresias-l,themis,ltgf,srtf,isolation-area,smallest-area"
 COMMANDS: dict[str, tuple[str, float]] = {
     "README's, of eight policies": (f"{PHILLY} --policies {EIGHT} --effort quick", 12),
@@ -126,7 +130,7 @@ class Timed:
 def instance_of(setting: str, folder: Path, few: int | None = None) -> Any:
     """Return the jobs and the cluster of a setting; or so few of its jobs."""
     pool = gs.Cluster.uniform(nodes=40, gpus_per_node=8)
-    if setting == "philly":
+    if setting in ("philly", "others"):
         trace = READERS["philly-csv"](folder / "philly/philly.csv.gz")
         return convert.to_instance(trace, pool, jobs=few).instance
     if setting == "models":
@@ -403,17 +407,20 @@ def main() -> None:
         if options.growth is not None:
             draw(growth(options), options.growth)
             return
-        text = [machine(COMMAND)]
+        apart = f" --only {options.only}" if options.only else ""
+        text = [machine(f"{COMMAND}{apart} --into docs/benchmarks.md")]
         print(text[0], flush=True)
         older = links(options.older.resolve(), options.room) if options.older else None
-        chosen = [options.only.partition(":")[0]] if options.only else ["commands", *SETTINGS]
+        whole_page = ["commands", *(name for name in SETTINGS if name not in APART)]
+        chosen = [options.only.partition(":")[0]] if options.only else whole_page
         for setting in chosen:
             whole = setting == "commands"
             for line in commands(options, older) if whole else table(setting, options, older):
                 print(line, flush=True)
                 text.append(line)
     if options.into is not None:
-        deliver("\n".join(text), options.into, MARKERS)
+        place = f"policies {options.only}" if options.only else "policies"
+        deliver("\n".join(text), options.into, (f"<!-- {place} begin -->", f"<!-- {place} end -->"))
 
 
 if __name__ == "__main__":
