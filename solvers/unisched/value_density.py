@@ -58,7 +58,7 @@ from ...instances.arrays import Floats, Ints
 from ..policy import Decision, Information, Preempts, State, WrittenStarts
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 from .estimator import DurationEstimates
-from .value_density_core import PROFILE_GPUS, Bools, look, plan, settle
+from .value_density_core import Bools, look, plan, settle
 
 __all__ = ["ValueDensity"]
 
@@ -86,6 +86,11 @@ class _Jobs(NamedTuple):
     value: Floats
     tried: Ints  # what is needed for each level; above the room where it is out of reach
 
+    @property
+    def dated(self) -> bool:
+        """Whether any have deadlines."""
+        return self.due.size > 0
+
 
 #: levels of jobs that have no deadlines
 NO_LEVELS = np.full((0, 1), NEVER), np.zeros((0, 1)), np.zeros((0, 1), dtype=np.int64)
@@ -103,20 +108,21 @@ class _Complete:
 
     def __init__(self) -> None:
         self.rising, self.new = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        self._active, self._count = np.zeros(0, dtype=np.int64), 0  # of jobs that have come
+        self.count = 0
+        self._active, self._come = np.zeros(0, dtype=np.int64), 0
 
-    def read(self, state: State) -> tuple[Ints, Ints]:
-        """Jobs that have become complete since the last round, and others that have come."""
-        jobs = np.concatenate([self._active, state.arrived[self._count :]])
-        self._count = state.arrived.size
+    def read(self, state: State) -> Ints:
+        """Jobs that have become complete since the last time."""
+        jobs = np.concatenate([self._active, state.arrived[self._come :]])
         complete = state.end[jobs] >= 0
-        self._active = jobs[~complete]
-        return jobs[complete], self._active
+        self._active, self._come = jobs[~complete], state.arrived.size
+        found: Ints = jobs[complete]
+        return found
 
     def add(self, seconds: Ints) -> None:
-        """Add run times."""
-        if seconds.size:
-            self.new = np.concatenate([self.new, seconds])
+        """Add run times of so many."""
+        self.count += seconds.size
+        self.new = np.concatenate([self.new, seconds])
         if self.new.size > MOST_NEW:
             self.rising = np.sort(np.concatenate([self.rising, self.new]), kind="stable")
             self.new = self.new[:0]
@@ -131,11 +137,6 @@ class _Complete:
         first = max(0, middle - few.size)
         near = np.sort(np.concatenate([self.rising[first : size // 2 + 1], few]))
         return int(near[middle - first] + near[size // 2 - first]) // 2
-
-
-def _profiled(state: State, jobs: Ints) -> Ints:
-    """Those that have been profiled."""
-    return jobs[(state.profiled[jobs] > 0) | (state.starts[jobs] > 0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +208,7 @@ class ValueDensity:
     def decide(self, state: State) -> Decision:
         """Return who stops, and who starts or is profiled where."""
         jobs = self._jobs(state)
-        if not jobs.levels.any():
+        if not jobs.dated:
             return self._decision(state, jobs, self._best_effort_order(jobs))
         density = self._density(state, jobs)
         plan = self._plan(state, jobs, density)
@@ -232,22 +233,18 @@ class ValueDensity:
 
     def _jobs(self, state: State) -> _Jobs:
         """What the candidates need, and what it takes to meet each of their deadlines."""
-        number = state.candidates
         known = Deadlines.of(state)
-        gpus, levels, new, runs, resumption = look(
-            number, state.gpus, known.number, state.starts, state.held_gpus, state.overhead,
-            state.profiled, self.profiles,
+        number, gpus, levels, new, runs, resumption, profiling, dated = look(
+            state.waiting, state.running, state.rank, state.speed, state.gpus, known.number,
+            state.starts, state.overhead, state.profiled, self.profiling,
         )  # fmt: skip
         need = self.estimates.remaining(state, number)
-        if new.any():
-            need = np.where(new, 0, need)
-            need[new] = self._guess(state, known, number[new])
+        if self.profiling and new.any():
+            need = need.copy()
+            need[new] = self._guess(state, known, number, new, need)
         need = need + resumption
-        area = gpus * need
-        if self.profiling:
-            area += np.where(new, np.minimum(gpus, PROFILE_GPUS) * self.profiling, 0)
-        found = number, gpus, need, area, new, runs, resumption, levels
-        if not levels.any():
+        found = number, gpus, need, gpus * need + profiling, new, runs, resumption, levels
+        if not dated:
             return _Jobs(*found, *NO_LEVELS)
         due, value = known.due[number], known.value[number]  # copies
         tried = np.repeat(need[:, None], due.shape[1], axis=1)
@@ -275,14 +272,19 @@ class ValueDensity:
                 tried[f] = room
                 value[f] = odds * value[f] + (1 - odds) * value[f + 1]
 
-    def _guess(self, state: State, known: Deadlines, jobs: Ints) -> Ints:
-        """Seconds of jobs that were not profiled: by the ratio to the deadline of similar ones."""
-        found = np.full(jobs.size, self._usual(state), dtype=np.int64)
+    def _guess(self, state: State, known: Deadlines, number: Ints, new: Bools, need: Ints) -> Ints:
+        """Seconds of jobs that were not profiled: by the ratio to the deadline of similar ones.
+
+        Candidates that are not new, and complete jobs, are those that were profiled.
+        """
+        jobs, old = number[new], ~new
+        usual = self._usual(state, number[old], need[old])
+        found = np.full(jobs.size, usual, dtype=np.int64)
         dated = np.flatnonzero(known.number[jobs] > 0)
         if not dated.size:
             return found
-        seen = _profiled(state, state.arrived)
-        seen = seen[known.number[seen] > 0]
+        seen = state.arrived[known.number[state.arrived] > 0]
+        seen = seen[(state.profiled[seen] > 0) | (state.starts[seen] > 0)]
         if seen.size:
             own = known.due[seen, 0] - state.release[seen]
             ratio, first = self._whole(state, seen) / own, known.due[jobs, 0] - state.release[jobs]
@@ -291,16 +293,15 @@ class ValueDensity:
                 found[i] = max(1, int(first[i] * np.median(ratio[near])))
         return found
 
-    def _usual(self, state: State) -> int:
+    def _usual(self, state: State, active: Ints, need: Ints) -> int:
         """The median of jobs that were profiled."""
         key = "value-density", "complete", id(self)
         known: _Complete | None = state.derived.get(key)
         if known is None:
             known = state.derived[key] = _Complete()
-        complete, active = known.read(state)
-        whole = self._whole(state, np.concatenate([complete, _profiled(state, active)]))
-        known.add(whole[: complete.size])
-        return known.median_with(whole[complete.size :])
+        if state.arrived.size > known.count + state.waiting.size + state.running.size:
+            known.add(self._whole(state, known.read(state)))
+        return known.median_with(state.work[active] - state.remaining(active) + need)
 
     def _whole(self, state: State, jobs: Ints) -> Ints:
         """Run times as estimated; `work` has epochs that nobody knows."""
@@ -357,7 +358,7 @@ class ValueDensity:
 
     def _best_effort_order(self, jobs: _Jobs) -> Ints:
         """The same where nobody has deadlines: by area; jobs stand by (release, number)."""
-        return np.argsort(-WORTH / jobs.area if self.balanced else jobs.area, kind="stable")
+        return (-WORTH / jobs.area if self.balanced else jobs.area).argsort(kind="stable")
 
     def _decision(self, state: State, jobs: _Jobs, order: Ints) -> Decision:
         """Give places: first to those that fit by number of GPUs, then to all that still fit."""
@@ -380,7 +381,7 @@ class ValueDensity:
             type(estimates) is DurationEstimates
             and estimates.mode in ("maximum", "true")
             and not (self.profiling and estimates.noise)  # others are guessed by those that run
-            and not jobs.levels.any()
+            and not jobs.dated
         )
 
     def _areas_are_exact(self, state: State) -> bool:

@@ -21,21 +21,35 @@ PROFILE_GPUS = 2
 
 @compiled
 def look(
-    number: Ints, gpus: Ints, levels: Ints, starts: Ints, held: Ints, overhead: Ints,
-    profiled: Ints, profiles: bool,
-) -> tuple[Ints, Ints, Bools, Bools, Ints]:  # fmt: skip
-    """Of some jobs the GPUs and deadlines, who is new, who runs, and what resumptions cost."""
-    n = number.size
-    own, due, resumption = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
-    new, runs = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    for i in range(n):
-        j = number[i]
-        own[i], due[i], runs[i] = gpus[j], levels[j], held[j] > 0
-        if starts[j] == 0:
-            new[i] = profiles and profiled[j] == 0
-        elif not runs[i]:
-            resumption[i] = overhead[j]
-    return own, due, new, runs, resumption
+    waiting: Ints, running: Ints, rank: Ints, speed: Ints, gpus: Ints, levels: Ints, starts: Ints,
+    overhead: Ints, profiled: Ints, profiling: int,
+) -> tuple[Ints, Ints, Ints, Bools, Bools, Ints, Ints, bool]:  # fmt: skip
+    """Candidates by (release, number): numbers, GPUs, deadlines, who is new, and who runs.
+
+    Then what resumptions cost, the GPU seconds of profiling runs to come, and whether any have
+    deadlines.
+    """
+    most, n, w, r = waiting.size + running.size, 0, 0, 0
+    columns, dated = np.zeros((5, most), dtype=np.int64), False
+    number, own, due, resumption, to_come = columns
+    new, runs = np.zeros(most, np.bool_), np.zeros(most, np.bool_)
+    for _ in range(most):
+        if w == waiting.size or (r < running.size and rank[running[r]] < rank[waiting[w]]):
+            j, runs[n] = running[r], True
+            r += 1
+            if speed[j] == 0:
+                continue  # it is profiled
+        else:
+            j, runs[n] = waiting[w], False
+            w += 1
+        number[n], own[n], due[n] = j, gpus[j], levels[j]
+        dated = dated or levels[j] > 0
+        if profiling > 0 and starts[j] == 0 and profiled[j] == 0:
+            new[n], to_come[n] = True, min(gpus[j], PROFILE_GPUS) * profiling
+        elif starts[j] > 0 and not runs[n]:
+            resumption[n] = overhead[j]
+        n += 1
+    return number[:n], own[:n], due[:n], new[:n], runs[:n], resumption[:n], to_come[:n], dated
 
 
 @compiled
