@@ -392,6 +392,13 @@ def main() -> None:
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    setting = (options.only or "").partition(":")[0]
+    if options.only and setting not in ("commands", *SETTINGS):
+        parser.error(f"--only: setting {setting!r} is not one of commands, {', '.join(SETTINGS)}")
+    place = f"policies {options.only}" if options.only else "policies"
+    markers = f"<!-- {place} begin -->", f"<!-- {place} end -->"
+    if options.into is not None and not all(m in options.into.read_text("utf-8") for m in markers):
+        parser.error(f"--into: {options.into} has no place {' to '.join(markers)}")
     if options.cell:
         setting, _, names = options.cell.partition(":")
         for name in names.split(",") if setting.startswith("growth") else [names]:
@@ -412,15 +419,14 @@ def main() -> None:
         print(text[0], flush=True)
         older = links(options.older.resolve(), options.room) if options.older else None
         whole_page = ["commands", *(name for name in SETTINGS if name not in APART)]
-        chosen = [options.only.partition(":")[0]] if options.only else whole_page
+        chosen = [setting] if options.only else whole_page
         for setting in chosen:
             whole = setting == "commands"
             for line in commands(options, older) if whole else table(setting, options, older):
                 print(line, flush=True)
                 text.append(line)
     if options.into is not None:
-        place = f"policies {options.only}" if options.only else "policies"
-        deliver("\n".join(text), options.into, (f"<!-- {place} begin -->", f"<!-- {place} end -->"))
+        deliver("\n".join(text), options.into, markers)
 
 
 if __name__ == "__main__":
