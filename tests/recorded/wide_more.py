@@ -417,7 +417,8 @@ def wide_experiments(folder: Path) -> Any:
             )
             if parts is not None:
                 names = sorted(parts.glob("*")) if parts.exists() else []
-                found[f"{what} files"] = [len(names), *[read_json(p)["key"] for p in names][:1]]
+                keys = sorted(read_json(p)["key"] for p in names)  # names change with the code
+                found[f"{what} files"] = [len(names), *keys[:1]]
                 found[f"{what} again"] = attempt(
                     experiment.run_cells, given, parts=parts, known={}, progress=told.append
                 )
