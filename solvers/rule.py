@@ -31,6 +31,7 @@ class RuleKind(IntEnum):
     DEADLINE = 19  #: the first deadline that a job can still meet, by key
     ALLOWANCE = 20  #: how long a job can wait for that deadline, by key; nobody is stopped
     STATED = 21  #: the run time that its user states, best-effort jobs last, by key
+    BEST_EFFORT = 22  #: the smallest areas, on their own nodes if they can; nobody has a deadline
 
     @property
     def grouped(self) -> bool:

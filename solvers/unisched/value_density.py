@@ -56,9 +56,10 @@ import numpy as np
 
 from ...instances.arrays import Floats, Ints
 from ..policy import Decision, Information, Preempts, State, WrittenStarts
+from ..rule import Rule, RuleKind
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 from .estimator import DurationEstimates
-from .value_density_core import Bools, look, plan, settle
+from .value_density_core import MOST_NEW, WORTH, Bools, look, median_with, plan, settle
 
 __all__ = ["ValueDensity"]
 
@@ -66,9 +67,7 @@ STEPS = np.array([60, 120, 300, 600])  #: seconds from now at which intervals en
 INERTIA = 1.3  #: of the density of running jobs
 SAVING, LEAST_ODDS = 0.31, 0.1  #: of the epochs that users allow; of a deadline that is tried
 DECAY = 14_400.0  #: seconds in which the weight of an admitted job that can wait falls to 1 / e
-WORTH = 100.0  #: of a best-effort job among balanced ones
 ALIKE = 15  #: profiled jobs by which others are guessed
-MOST_NEW = 200  #: run times that are not sorted yet
 
 
 class _Jobs(NamedTuple):
@@ -129,14 +128,7 @@ class _Complete:
 
     def median_with(self, others: Ints) -> int:
         """The median, rounded down: it is near the middle, as others are few; 3,600 of none."""
-        few = np.concatenate([self.new, others])
-        size = self.rising.size + few.size
-        if not size:
-            return 3_600
-        middle = (size - 1) // 2
-        first = max(0, middle - few.size)
-        near = np.sort(np.concatenate([self.rising[first : size // 2 + 1], few]))
-        return int(near[middle - first] + near[size // 2 - first]) // 2
+        return int(median_with(self.rising, np.concatenate([self.new, others])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +196,12 @@ class ValueDensity:
     def profiles(self) -> bool:
         """Whether new jobs are profiled."""
         return self.profiling > 0
+
+    @property
+    def rule(self) -> Rule | None:
+        """The compiled rule of jobs without deadlines, for run times as users state them."""
+        numbers = float(self.profiling), float(self.balanced)
+        return Rule(RuleKind.BEST_EFFORT, numbers) if self.estimates == STATED else None
 
     def decide(self, state: State) -> Decision:
         """Return who stops, and who starts or is profiled where."""
