@@ -10,7 +10,8 @@ import numpy as np
 from ...instances.compiled import compiled
 from ..growing import longer
 from ..placement import place
-from ..policy import Ints, State
+from ..policies.backfilling_core import place as place_compiled
+from ..policy import Ints, State, WrittenStarts
 from .estimator import DurationEstimates
 
 #: later than everything
@@ -120,6 +121,39 @@ def check_seconds(owner: str, name: str, value: Any) -> None:
         raise TypeError(f"{owner}: {name}={value!r} is not an integer")
     if value < 1:
         raise ValueError(f"{owner}: {name}={value} is below 1")
+
+
+@compiled
+def place_in_turn(
+    jobs: Ints, gangs: Ints, free: Ints, sizes: Ints, spread: bool
+) -> tuple[Ints, int]:
+    """Consolidated places of gangs, one after the other, as WrittenStarts has them; how many."""
+    left, least, count, end = free.sum(), NEVER, 0, 0
+    room = free.copy()
+    starts = np.empty(7 * left, dtype=np.int64)
+    nodes, parts = np.empty(sizes.size, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
+    for i in range(jobs.size):
+        if left == 0 or least == 1:
+            break
+        if gangs[i] > left or gangs[i] >= least:
+            continue
+        found = place_compiled(gangs[i], room, sizes, spread, nodes, parts)
+        if found == 0:
+            least = gangs[i]
+            continue
+        starts[end], starts[end + 1], starts[end + 2] = jobs[i], gangs[i], 0
+        starts[end + 3], starts[end + 4] = 0, found
+        end, left, count = end + 5, left - gangs[i], count + 1
+        for k in range(found):
+            room[nodes[k]] -= parts[k]
+            starts[end], starts[end + 1] = nodes[k], parts[k]
+            end += 2
+    return starts[:end], count
+
+
+def places_in_turn(state: State, jobs: Ints, gangs: Ints, free: Ints) -> WrittenStarts:
+    """Places for these jobs, one after the other, where there is one."""
+    return WrittenStarts(*place_in_turn(jobs, gangs, free, state.sizes, state.rules.spread))
 
 
 class Room:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..growing import longer
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Start, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes, places_in_turn
 
 __all__ = ["Genie"]
 
@@ -93,11 +93,12 @@ class Genie:
         if not self.elastic:
             return None
         jobs = state.waiting
-        dated = jobs[Deadlines.of(state).number[jobs] > 0]
+        deadlines = Deadlines.of(state)
+        dated = jobs[deadlines.number[jobs] > 0]
         if not dated.size:
             return None
         fastest = self._run_times(state, dated).min(axis=1)
-        missed = Deadlines.of(state).due[dated] - fastest[:, None] + 1
+        missed = deadlines.due[dated] - fastest[:, None] + 1
         future = missed[(missed > state.now) & (missed < NEVER // 2)]
         return int(future.min()) if future.size else None
 
@@ -107,12 +108,12 @@ class Genie:
             return Decision()
         deadlines = Deadlines.of(state)
         is_dated = deadlines.number[jobs] > 0
+        if not is_dated.any():  # as they came
+            return Decision(start=places_in_turn(state, jobs, state.gpus[jobs], state.free))
         fits = is_dated | (state.gpus[jobs] <= state.free.sum())  # the others find no room
         jobs, is_dated = jobs[fits], is_dated[fits]
         wait, gang = np.full(jobs.size, NEVER), state.gpus[jobs]
         at = np.flatnonzero(is_dated)
-        if not at.size:
-            return Decision(start=_placed(state, jobs, gang))  # as they came
         dated = jobs[at]
         ends = state.now + self._run_times(state, dated)
         due = np.min([deadlines.met(dated, column) for column in ends.T], axis=0)
@@ -122,7 +123,7 @@ class Genie:
         wait[at[met]] = (due - ends[tuple(best)])[met]
         gang[at[met]] = ElasticGangs.of(state).gpus[dated[met], best[1, met]]
         order = np.lexsort((state.rank[jobs], wait))
-        return Decision(start=_placed(state, jobs[order], gang[order]))
+        return Decision(start=places_in_turn(state, jobs[order], gang[order], state.free))
 
     def _run_times(self, state: State, jobs: Ints) -> Ints:
         """Seconds that each job would run on half its gang, on the gang, and on twice as many."""
@@ -174,22 +175,3 @@ def _numbers(state: State, gang: int) -> list[int]:
     """Half a gang, the gang, and twice as much if that has a place on the cluster; or 0."""
     twice = Room(state, state.sizes.tolist()).place(2 * gang)
     return [gang // 2, gang, 0 if twice is None else 2 * gang]
-
-
-def _placed(state: State, jobs: Ints, gangs: Ints) -> list[Start]:
-    """Places for these jobs, one after the other, where there is one."""
-    room, start = Room(state, state.free.tolist()), list[Start]()
-    left = sum(room.free)
-    fits = gangs <= left
-    jobs, gangs, i = jobs[fits], gangs[fits], 0
-    while left:
-        found = (gangs[i:] < room.least).argmax() if i < jobs.size else 0
-        i += int(found)
-        if i >= jobs.size or gangs[i] >= room.least:
-            break
-        nodes = room.place(int(gangs[i]))
-        if nodes is not None:
-            start.append(Start(int(jobs[i]), nodes, int(gangs[i])))
-            left -= int(gangs[i])
-        i += 1
-    return start

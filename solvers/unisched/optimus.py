@@ -8,10 +8,21 @@ from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...instances.model import DeadlineJob
+from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
-from .deadlines import STATED, Room, RunTimes, at_cycle, check_seconds, next_cycle
+from .deadlines import (
+    STATED,
+    Room,
+    RunTimes,
+    at_cycle,
+    check_seconds,
+    next_cycle,
+    places_in_turn,
+)
+from .value_density_core import select
 
 __all__ = ["Optimus", "shares"]
 
@@ -84,6 +95,8 @@ class Optimus:
         if not self.elastic:
             return Decision(order=ranked(state, jobs, seconds))
         order = np.lexsort((state.rank[jobs], seconds))
+        if not _Elastic.of(state)[jobs].any():
+            return self._in_turn(state, jobs[order])
         rows = self._rows(state, jobs[order], seconds[order])
         return self._resized(state, shares(rows, int(state.sizes.sum())))
 
@@ -95,6 +108,19 @@ class Optimus:
         state : State
         """
         return next_cycle(state, self.cycle)
+
+    def _in_turn(self, state: State, order: Ints) -> Decision:
+        """The same where nobody can change its number: gangs by remaining time that fit by it."""
+        fits = select(np.arange(order.size), state.gpus[order], int(state.sizes.sum()))
+        gets = np.zeros(state.gpus.size, dtype=np.bool_)
+        gets[order[fits]] = True
+        gone = state.running[~gets[state.running]]
+        new = order[fits & (state.speed[order] == 0)]
+        _, node, gpus = state.places(gone)
+        free = state.free.copy()
+        np.add.at(free, node, gpus)
+        new = new[np.argsort(-state.gpus[new], kind="stable")]
+        return Decision(suspend=gone, start=places_in_turn(state, new, state.gpus[new], free))
 
     def _rows(self, state: State, order: Ints, left: Ints) -> Iterator[tuple[int, Any, int, bool]]:
         """Each job with its seconds and whether it is young; few at once, as few get GPUs."""
@@ -127,6 +153,27 @@ class Optimus:
         fewest = 1 if state.job(job).elastic else gpus
         places = (room.place(n) for n in range(gpus, fewest - 1, -1))
         return next((nodes for nodes in places if nodes is not None), None)
+
+
+class _Elastic:
+    """Which of the jobs that have come can change their number of GPUs."""
+
+    def __init__(self) -> None:
+        self.column, self.count = np.zeros(0, dtype=np.bool_), 0
+
+    @classmethod
+    def of(cls, state: State) -> NDArray[np.bool_]:
+        """Return those of a run, by number."""
+        known: _Elastic | None = state.derived.get(cls)
+        if known is None:
+            known = state.derived[cls] = cls()
+        new = state.arrived[known.count :].tolist()
+        if new:
+            known.count += len(new)
+            known.column = longer(known.column, max(new) + 1)
+            for j in new:
+                known.column[j] = state.job(j).elastic
+        return known.column
 
 
 def shares(jobs: Iterable[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
