@@ -205,6 +205,7 @@ class Seen:
         self.preempts = Preempts(policy.preempts)
         self.derived: dict[Any, Any] = {}
         self.shown: dict[str, NDArray[Any]] = {}  # columns as states show them
+        self._whole = {**self.columns, "speeds": self.speeds}
         if self.clairvoyant:
             self.show(np.arange(jobs.size))
             self.size = jobs.size
@@ -229,17 +230,14 @@ class Seen:
 
     def view(self, name: str) -> NDArray[Any]:
         """Return a column as a state shows it, until more jobs are seen."""
-        if name in OTHERS:
-            shown = _view(getattr(self.book, name))
-        elif name == "speeds":
-            shown = _view(self.speeds[: self.size])
-        elif name in self.columns:
-            shown = _view(self.columns[name][: self.size])
-        elif name in CHANGING:
-            shown = _view(self.book.jobs[name][: self.size])
-        else:
-            raise AttributeError(f"state has no attribute {name!r}")
-        self.shown[name] = shown
+        whole = self._whole.get(name)
+        if whole is None:
+            if name not in CHANGING and name not in OTHERS:
+                raise AttributeError(f"state has no attribute {name!r}")
+            column: NDArray[Any] = getattr(self.book, name)
+            whole = self._whole[name] = column
+        shown = self.shown[name] = whole[:] if name in OTHERS else whole[: self.size]
+        shown.flags.writeable = False
         return shown
 
     def phase(self) -> NDArray[Any]:
@@ -422,7 +420,9 @@ class State:
     @property
     def speeds(self) -> Ints:
         """Speed of each job on each GPU model in millionths; 0 where it cannot run there."""
-        return self._seen.view("speeds")
+        seen: Seen = self._seen
+        shown = seen.shown.get("speeds")
+        return seen.view("speeds") if shown is None else shown
 
     def job(self, number: int) -> Job:
         """Return a job that has come, as far as the policy may know it."""

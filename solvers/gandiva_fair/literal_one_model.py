@@ -9,7 +9,7 @@ import numpy as np
 from ...instances import Cluster
 from ..policy import Decision, Floats, Ints, State, WrittenStarts
 from .literal import LiteralSharing
-from .sharing import CompiledSharing, SharingLimits
+from .sharing import Columns, CompiledSharing, SharingLimits
 
 if TYPE_CHECKING:
     from .policy import GandivaFair
@@ -25,7 +25,8 @@ class _Core(CompiledSharing):
         from ...instances.compiled import entered
         from . import literal_steps as steps
 
-        c, self._sizes, self._threshold = self._c, sizes, limits.threshold
+        c, self._sizes, self._threshold = self._c, sizes.astype(np.float64), limits.threshold
+        self._held, self._load = c.held.astype(np.float64), np.zeros(sizes.size)
         self._gpus, self._prices = float(sizes.sum()), np.zeros(quota.size)
         none, loads = np.zeros(0, dtype=np.int64), np.zeros(sizes.size)
         at = self._prices, 0, 1.0, True
@@ -39,12 +40,10 @@ class _Core(CompiledSharing):
 
         return decide
 
-    def note(self, jobs: Ints, users: Ints, gangs: Ints, ranks: Ints, weights: Floats) -> None:
-        """Take note of jobs that have come."""
-        rows = np.ones((jobs.size, 7), dtype=np.int64)  # each can run on the model
-        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = jobs, users, gangs, ranks
-        rows[:, 4] = 0  # speeds are not asked for
-        self._note(rows, weights)
+    def note(self, new: Ints, columns: Columns) -> None:
+        """Take note of jobs that have come: each can run, and speeds are not asked for."""
+        flags = np.ones((new.size, 1), dtype=np.int64)
+        self._note(new, columns, np.zeros(new.size, dtype=np.int64), flags)
 
     def place_and_decide(
         self, waiting: Ints, running: Ints, now: int, part: float, *, begins: bool
@@ -70,8 +69,9 @@ class _Core(CompiledSharing):
 
     def _loads(self) -> Floats:
         """Tickets per GPU of each node, eq. (2), as `StridePool.loads` adds them up."""
-        loads: Floats = self._c.held.astype(np.float64) @ self._prices / self._sizes
-        return loads
+        self._held[:] = self._c.held
+        np.matmul(self._held, self._prices, out=self._load)
+        return np.divide(self._load, self._sizes, out=self._load)
 
 
 class LiteralOnOneModel(LiteralSharing):
@@ -121,5 +121,4 @@ class LiteralOnOneModel(LiteralSharing):
         """Take note of jobs that have come."""
         new = state.arrived[core.known : until]
         if new.size:
-            columns = (own[new] for own in (state.user, state.gpus, state.rank, state.weight))
-            core.note(new, *columns)
+            core.note(new, (state.user, state.gpus, state.rank, state.weight))

@@ -73,7 +73,7 @@ from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile, among, fits, runs_on
 from .literal_one_model import LiteralOnOneModel
-from .sharing import CompiledSharing, KnownJob, SharingLimits, Start
+from .sharing import Columns, CompiledSharing, Models, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
 __all__ = ["GandivaFair", "Profile", "TicketSharing"]
@@ -188,7 +188,7 @@ class SharingSteps(Protocol):
         """What the GPU models are worth."""
         ...
 
-    def meet(self, known: Mapping[int, KnownJob]) -> None:
+    def meet(self, new: Ints, columns: Columns, kinds: Sequence[int], able: Models) -> None:
         """Note jobs that have come."""
         ...
 
@@ -264,9 +264,10 @@ class TicketSharing:
         """Return who is where, what is known of speeds, and who owns what; plain data."""
         if self._core is None:
             return dict(self._saved or {})
+        trades = len(self._gpus) > 1
         return {
             "core": self._core.save(),
-            "active": self._traded_by.astype(np.int64),
+            "active": (self._traded_by if trades else self._core.worth > 0).astype(np.int64),
             "log": [dict(entry) for entry in self._log],
             "trades": [list(one) for one in self._trades],
             "kinds": [list(kind) for kind in self._kinds],
@@ -334,31 +335,37 @@ class TicketSharing:
         new = state.arrived[core.known : until]
         if not new.size:
             return
-        known: dict[int, KnownJob] = {}
-        columns = (own[new].tolist() for own in (state.user, state.gpus, state.rank, state.weight))
-        runs = (state.speeds[new] > 0).tolist()
-        for j, user, gang, rank, weight, fast in zip(new.tolist(), *columns, runs, strict=True):
-            kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
-            key = gang, *fast
-            able = self._able.get(key)
-            if able is None:
-                fit = zip(self._models, self._sizes, strict=True)
-                able = tuple(g for g, (m, own) in enumerate(fit) if fast[m] and fits(gang, own))
-                self._able[key] = able
-            known[j] = KnownJob(user, gang, rank, weight, kind, able)
-        core.meet(known)
+        columns = state.user, state.gpus, state.rank, state.weight
+        users, known = state.user[new].tolist(), self._kinds
+        kinds = [
+            known.setdefault((user, state.group(j)), len(known))
+            for j, user in zip(new.tolist(), users, strict=True)
+        ]
+        able: Models = [(0,)] * new.size  # others are rejected before the run
+        if len(self._models) > 1:
+            fast = (state.speeds[new] > 0).tolist()
+            able = [*map(self._models_for, state.gpus[new].tolist(), fast)]
+        core.meet(new, columns, kinds, able)
+
+    def _models_for(self, gang: int, fast: list[bool]) -> tuple[int, ...]:
+        """The models on which a gang finds enough nodes, of those on which it can run."""
+        able = self._able.get((gang, *fast))
+        if able is None:
+            fit = zip(self._models, self._sizes, strict=True)
+            able = tuple(g for g, (m, own) in enumerate(fit) if fast[m] and fits(gang, own))
+            self._able[gang, *fast] = able
+        return able
 
     def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
-        """Effective tickets, fair shares of the models, and trades."""
-        worth, models = core.worth, len(self._gpus)
+        """Fair shares of the models, and trades; on one model they are what tickets are worth."""
+        if len(self._gpus) == 1:
+            return
+        worth, trades = core.worth, self.policy.trading
         active = worth > 0
-        trades = self.policy.trading and models > 1
         if trades and not begins and np.array_equal(active, self._traded_by):
             return
         self._traded_by = active
-        shares = worth[:, None]
-        if models > 1:
-            shares = shares * (self._gpus / self._gpus.sum())
+        shares = worth[:, None] * (self._gpus / self._gpus.sum())
         core.set_shares(self._traded(state, core, shares) if trades else shares)
 
     def _traded(self, state: State, core: SharingSteps, shares: Floats) -> Floats:

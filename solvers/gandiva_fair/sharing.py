@@ -44,6 +44,11 @@ Place = tuple[int, dict[int, int]]
 Start = tuple[int, dict[int, int]]
 
 
+#: users, gangs, ranks and weights of all jobs; of some, on which models each can run
+Columns = tuple[Ints, Ints, Ints, Floats]
+Models = Sequence[tuple[int, ...]]
+
+
 class KnownJob(NamedTuple):
     """A job that has come; `kind` are a user's jobs of one group, `able` models it can run on."""
 
@@ -142,9 +147,10 @@ class PlainSharing:
 
     # --- what has happened ---
 
-    def meet(self, known: Mapping[int, KnownJob]) -> None:
-        """Take note of jobs that have come."""
-        self.jobs |= known
+    def meet(self, new: Ints, columns: Columns, kinds: Sequence[int], able: Models) -> None:
+        """Take note of jobs that have come, with what is known of all, and of each of these."""
+        known = zip(*(own[new].tolist() for own in columns), kinds, able, strict=True)
+        self.jobs |= zip(new.tolist(), map(KnownJob._make, known), strict=True)
 
     @property
     def known(self) -> int:
@@ -163,6 +169,8 @@ class PlainSharing:
         for job in self.active:
             demand[self.jobs[job].user] += self.jobs[job].gang
         self.worth = tickets_by_demand(self.quota, demand, float(self.gpus.sum()))
+        if len(self.pools) == 1:
+            self.shares = self.worth[:, None]
 
     def _measure(self, kind: int, model: int, speed: float) -> None:
         """Section 3.5, Profiling: the average of the most recent statistics."""
@@ -496,7 +504,8 @@ class CompiledSharing:
         self._entries = 0
         self._grow = core.new_jobs, core.new_entries
         none, shares = np.zeros(0, dtype=np.int64), c.shares.copy()
-        self._meet = entered(core.meet, c, none[:, None], c.limits)
+        columns = none, none, none, c.limits
+        self._meet = entered(core.meet, c, none, *columns, none, none[:, None], 0, 1, 1)
         self._open = entered(core.open_round, c, none, none, none, none)
         self._own = entered(core.own, c, shares)
         self._decide = entered(self._steps(), c, 0, 1.0, True)
@@ -514,26 +523,26 @@ class CompiledSharing:
         """Effective tickets of each user, in GPUs."""
         return self._c.users["worth"].copy()
 
-    def meet(self, known: Mapping[int, KnownJob]) -> None:
-        """Take note of jobs that have come."""
-        rows, weights = [], []
-        for job, (user, gang, rank, weight, kind, able) in known.items():
-            rows.append((job, user, gang, rank, kind, 0, *map(able.count, self._models)))
-            weights.append(weight)
-        self._note(np.array(rows, dtype=np.int64), np.array(weights))
+    def meet(self, new: Ints, columns: Columns, kinds: Sequence[int], able: Models) -> None:
+        """Take note of jobs that have come, with what is known of all, and of each of these."""
+        if len(self._models) > 1:
+            flags = np.array([[*map(own.count, self._models)] for own in able], dtype=np.int64)
+        else:
+            flags = np.ones((new.size, 1), dtype=np.int64)
+        self._note(new, columns, np.array(kinds, dtype=np.int64), flags)
 
-    def _note(self, rows: Ints, weights: Floats) -> None:
-        """Take note of jobs, a row each as machine code has it, but for where its entries begin."""
-        self.known += len(rows)
-        size = 1 + int(max(rows[:, 0].max(), rows[:, 4].max()))
+    def _note(self, new: Ints, columns: Columns, kinds: Ints, flags: Ints) -> None:
+        """The same with arrays: `flags` says which jobs can run on which models."""
+        self.known += new.size
+        size = 1 + max(int(new.max()), int(kinds.max()))
         if size > len(self._c.jobs):
             self._c = self._grow[0](self._c, _capacity(size))
-        nodes = np.minimum(-(-rows[:, 2] // self._smallest), self._count)
-        ends = self._entries + np.cumsum(nodes)
-        rows[:, 5], self._entries = ends - nodes, int(ends[-1])
-        if self._entries > len(self._c.entries):
-            self._c = self._grow[1](self._c, _capacity(self._entries))
-        self._meet(self._c, rows, weights)
+        given = new, *columns, kinds, flags, self._entries, self._smallest, self._count
+        end = self._meet(self._c, *given)
+        if end > len(self._c.entries):
+            self._c = self._grow[1](self._c, _capacity(end))
+            self._meet(self._c, *given)
+        self._entries = end
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
         """Forget jobs that have ended, profile those that `ran`, count tickets (3.2)."""

@@ -448,14 +448,24 @@ def sort_jobs(c, row, n):
 
 
 @compiled
-def meet(c, rows, weights):
-    """Take note of jobs, a row each: number, user, gang, rank, kind, offset, models."""
-    for i in range(weights.size):
-        j = rows[i, 0]
-        c.jobs[j].user, c.jobs[j].gang, c.jobs[j].rank = rows[i, 1], rows[i, 2], rows[i, 3]
-        c.jobs[j].kind, c.jobs[j].offset, c.jobs[j].weight = rows[i, 4], rows[i, 5], weights[i]
+def meet(c, new, user, gang, rank, weight, kind, able, end, smallest, most):
+    """Take note of new jobs, whose entries begin at `end`; returns where they end.
+
+    Columns are of all jobs, but kinds and models of these. If there is no room nothing is noted.
+    """
+    last = end
+    for j in new:
+        last += min(-(-gang[j] // smallest), most)
+    if last > c.entries.size:
+        return last
+    for i in range(new.size):
+        j = new[i]
+        c.jobs[j].user, c.jobs[j].gang, c.jobs[j].rank = user[j], gang[j], rank[j]
+        c.jobs[j].kind, c.jobs[j].offset, c.jobs[j].weight = kind[i], end, weight[j]
         for g in range(c.models.size):
-            c.able[j, g] = rows[i, 6 + g] > 0
+            c.able[j, g] = able[i, g] > 0
+        end += min(-(-gang[j] // smallest), most)
+    return last
 
 
 @compiled
@@ -501,6 +511,8 @@ def open_round(c, waiting, running, ran, speed):
     _by_demand(c.users, gpus)
     for u in range(c.users.size):
         c.users[u].worth = c.users[u].tickets
+        if models == 1:
+            c.shares[u, 0] = c.users[u].worth
 
 
 @compiled

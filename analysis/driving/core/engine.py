@@ -229,13 +229,15 @@ class Compiled(Simulation):
         decision = self.session.decide(state)
         self.deciding = False
         aside = withheld(decision, state, self.dedicated, self.policy.name)
-        self._change_free(aside, -1)
+        if aside:
+            self._change_free(aside, -1)
         steps = self.steps.of(decision)
         if steps is None or (
-            any(map(len, steps[:2])) and not self._carry_out(self.machine, *steps)
+            (steps[0].size or steps[1].size) and not self._carry_out(self.machine, *steps)
         ):
             self._execute(decision, state)
-        self._change_free(aside, 1)
+        if aside:
+            self._change_free(aside, 1)
         self._set_timer()
 
     def _change_free(self, gpus: Mapping[int, int], sign: int) -> None:

@@ -48,8 +48,8 @@ class Steps:
             return None
         order = _numbers(decision.order)
         steps: Ints | None = NOTHING
-        named = decision.suspend, decision.kill, decision.start, decision.passed
-        if any(map(len, named)):
+        stops = len(decision.suspend) or len(decision.kill) or len(decision.passed)
+        if stops or len(decision.start):
             steps = self._stops_and_starts(decision)
         if order is None or steps is None:
             return None
@@ -59,11 +59,14 @@ class Steps:
         named: tuple[Any, ...] = (decision.suspend, decision.kill, decision.passed)
         written = decision.start
         if type(written) is WrittenStarts and not self.own_speeds:
-            stops = [_numbers(jobs) for jobs in named]
-            if any(jobs is None for jobs in stops):
-                return None
-            head = np.array([*map(len, named), len(written), *self.flags], dtype=np.int64)
-            return np.concatenate([head, *stops, written.numbers])
+            head = [*map(len, named), written.size, *self.flags]
+            parts = [np.array(head, dtype=np.int64)]
+            for jobs in named:
+                numbers = _numbers(jobs)
+                if numbers is None:
+                    return None
+                parts += [numbers] if numbers.size else []
+            return np.concatenate([*parts, written.numbers])
         steps: list[Any] = [*map(len, named), len(decision.start), *self.flags]
         for jobs in named:
             steps += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
