@@ -52,9 +52,8 @@ def new_areas(ledger: Ledger) -> AreaOrder:
 
 
 def goes_by_area(instance: Any) -> bool:
-    """Whether gangs are rigid and nobody has a deadline."""
-    kind = instance.kind
-    return not (kind.spreads or kind.elastic or any(job.deadlines() for job in instance.jobs))
+    """Whether nobody has a deadline."""
+    return not any(job.deadlines() for job in instance.jobs)
 
 
 @inner

@@ -17,9 +17,10 @@ from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.deadline_rewards import DeadlineRewards
-from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Policy, Preempts, State, WrittenStarts
+from gangsched.solvers.rule import Rule, RuleKind
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.estimator import DurationEstimates
@@ -477,6 +478,50 @@ def test_skipped_rounds_change_nothing(seed: int, options: Any, engine: Any) -> 
         assert getattr(brief.events, name).tolist() == getattr(every.events, name).tolist()
     assert list(brief.schedule) == list(every.schedule)
     assert brief.decisions < every.decisions / 2
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("profiling", [0, 90])
+@pytest.mark.parametrize("seed", first(3, range(16)))
+def test_machine_code_decides_like_python(seed: int, profiling: int, balanced: bool) -> None:
+    """Without deadlines, gangs on one node or several, with jobs that end and are stopped often."""
+    rng = np.random.default_rng([10, seed])
+    kind = (Job, DeadlineJob)[seed % 2]
+    jobs = [
+        kind(id=f"j{i}", gpus=int(rng.choice([1, 1, 2, 3, 4, 8])), work=int(rng.integers(1, 2_000)),
+             release=int(rng.integers(0, 9_000))) for i in range(40 + 220 * (seed == 0))
+    ]  # fmt: skip
+    instance = Instance(Cluster.of_sizes([4, 4, 2, 2]), jobs)
+    policy = ValueDensity(profiling=profiling, balanced=balanced)
+    rules: dict[str, Any] = {
+        "round_length": int(rng.choice([1, 30, 60])), "overhead": int(rng.integers(0, 60)),
+        "spread": seed % 4 > 1,
+    }  # fmt: skip
+    asked = 0
+
+    def count(_: State, __: Decision) -> None:
+        nonlocal asked
+        asked += 1
+
+    watched = Watched(policy, count)
+    python, found = drive(instance, watched, **rules), drive(instance, policy, **rules)
+    plain = drive(instance, policy, engine="reference", **rules)
+    assert found == plain
+    assert asked == python.decisions > 0
+    for run in (plain, python):
+        for name in ("time", "job", "kind"):
+            assert getattr(found.events, name).tolist() == getattr(run.events, name).tolist()
+        assert list(found.schedule) == list(run.schedule)
+    part = drive(instance, policy, until=python.now // 2, **rules)
+    assert drive(instance, policy, resume=part.checkpoint, **rules) == found
+
+
+def test_only_what_users_state_is_in_machine_code() -> None:
+    assert ValueDensity(profiling=60).rule == Rule(RuleKind.BEST_EFFORT, (60.0, 0.0))
+    assert ValueDensity(balanced=True).rule == Rule(RuleKind.BEST_EFFORT, (0.0, 1.0))
+    for mode in ("calibrated", "ensemble", "true"):
+        assert ValueDensity(estimates=DurationEstimates(mode=mode)).rule is None
+    assert ValueDensity(estimates=DurationEstimates(mode="maximum", noise=0.1)).rule is None
 
 
 def test_rounds_are_visited_while_estimates_can_rise() -> None:
