@@ -2,6 +2,7 @@
 
     python tests/benchmarks/models.py                     # all problems that are solved by a model
     python tests/benchmarks/models.py --only ltgf --limit 20
+    python tests/benchmarks/models.py --into docs/benchmarks.md
 
 Run by hand. *build* is the Pyomo model with its start, *pass on* its standard form and HiGHS' own
 copy, *solve* is HiGHS up to `--limit` seconds (marked + where they were over). *2 s* is the wall
@@ -12,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from gangsched.solvers import exact
 
 LIMIT = 2.0
 COLUMNS = "problem", "jobs", "columns", "nonzeros", "build (s)", "pass on (s)", "solve (s)", "2 s"
+MARKERS = "<!-- models begin -->", "<!-- models end -->"
 
 
 def short_jobs(number: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -103,21 +106,39 @@ def row(name: str, problem: Any, number: int, limit: float) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description="Measure models.")
-    parser.add_argument("--only", help="a problem")
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds of solving")
-    options = parser.parse_args()
-    print(f"| {' | '.join(COLUMNS)} |\n|---|" + "--:|" * (len(COLUMNS) - 1))
+def table(only: str | None, limit: float) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---|" + "--:|" * (len(COLUMNS) - 1)
     for name, (make, numbers) in CASES.items():
-        if options.only in (None, name):
+        if only in (None, name):
             exact._Native.of(make(2).build().native)  # what is imported and compiled
             for number in numbers:
-                print(row(name, make(number), number, options.limit), flush=True)
-    if options.only in (None, "rar-ddls"):
+                yield row(name, make(number), number, limit)
+    if only in (None, "rar-ddls"):
         library = gs.problem("rar-small-4")
-        print(row("rar-small-4", library, len(library.jobs), options.limit), flush=True)
+        yield row("rar-small-4", library, len(library.jobs), limit)
+
+
+def main() -> None:
+    """Measure, and print or write."""
+    from table import deliver, machine
+
+    parser = argparse.ArgumentParser(description="Measure models.")
+    parser.add_argument("--only", choices=CASES, help="a problem")
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds of solving")
+    parser.add_argument("--into", type=Path, help="page whose table is replaced")
+    options = parser.parse_args()
+    if options.into is not None and not all(
+        marker in options.into.read_text("utf-8") for marker in MARKERS
+    ):
+        parser.error(f"--into: {options.into} has no place {' to '.join(MARKERS)}")
+    text = [machine("python tests/benchmarks/models.py --into docs/benchmarks.md"), ""]
+    for line in table(options.only, options.limit):
+        print(line, flush=True)
+        text.append(line)
+    if options.into is not None:
+        deliver("\n".join(text), options.into, MARKERS)
 
 
 if __name__ == "__main__":

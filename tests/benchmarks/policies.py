@@ -4,7 +4,7 @@
     python tests/benchmarks/policies.py FOLDER --only philly:las      # one cell
     python tests/benchmarks/policies.py FOLDER --older ../older       # beside another checkout
     python tests/benchmarks/policies.py FOLDER --older ../older --into docs/benchmarks.md
-    python tests/benchmarks/policies.py FOLDER --only others --into docs/benchmarks.md
+    python tests/benchmarks/policies.py FOLDER --only others --into docs/benchmarks.md   # one table
     python tests/benchmarks/policies.py FOLDER --growth docs/images/policies.png
 
 FOLDER has the traces, see docs/how-to/read-a-trace.md. A run is from an instance in memory to the
@@ -92,7 +92,6 @@ SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
 
 #: whole commands, with the seconds that are the target; FOLDER is that of the traces
 PHILLY = "replay FOLDER/philly/philly.csv.gz --reader philly-csv --nodes 40 --gpus-per-node 8"
-APART = ("others",)  # settings with a place of their own on the page
 WHOLE = {"philly": PHILLY, "others": PHILLY}  # commands that replay the jobs of a setting
 EIGHT = "fifo,easy,tiresias-l,themis,ltgf,srtf,isolation-area,smallest-area"
 COMMANDS: dict[str, tuple[str, float]] = {
@@ -395,10 +394,15 @@ def main() -> None:
     setting = (options.only or "").partition(":")[0]
     if options.only and setting not in ("commands", *SETTINGS):
         parser.error(f"--only: setting {setting!r} is not one of commands, {', '.join(SETTINGS)}")
-    place = f"policies {options.only}" if options.only else "policies"
-    markers = f"<!-- {place} begin -->", f"<!-- {place} end -->"
-    if options.into is not None and not all(m in options.into.read_text("utf-8") for m in markers):
-        parser.error(f"--into: {options.into} has no place {' to '.join(markers)}")
+    chosen = [options.only] if options.only else ["commands", *SETTINGS]
+    places = {
+        name: (f"<!-- policies {name} begin -->", f"<!-- policies {name} end -->")
+        for name in chosen
+    }
+    page = "" if options.into is None else options.into.read_text("utf-8")
+    for markers in places.values() if options.into is not None else ():
+        if not all(marker in page for marker in markers):
+            parser.error(f"--into: {options.into} has no place {' to '.join(markers)}")
     if options.cell:
         setting, _, names = options.cell.partition(":")
         for name in names.split(",") if setting.startswith("growth") else [names]:
@@ -414,19 +418,18 @@ def main() -> None:
         if options.growth is not None:
             draw(growth(options), options.growth)
             return
-        apart = f" --only {options.only}" if options.only else ""
-        text = [machine(f"{COMMAND}{apart} --into docs/benchmarks.md")]
-        print(text[0], flush=True)
         older = links(options.older.resolve(), options.room) if options.older else None
-        whole_page = ["commands", *(name for name in SETTINGS if name not in APART)]
-        chosen = [setting] if options.only else whole_page
-        for setting in chosen:
+        beside = " --older OLDER" if options.older else ""
+        for name in chosen:
+            text = [machine(f"{COMMAND} --only {name}{beside} --into docs/benchmarks.md")]
+            print(text[0], flush=True)
+            setting = name.partition(":")[0]
             whole = setting == "commands"
             for line in commands(options, older) if whole else table(setting, options, older):
                 print(line, flush=True)
                 text.append(line)
-    if options.into is not None:
-        deliver("\n".join(text), options.into, markers)
+            if options.into is not None:
+                deliver("\n".join(text), options.into, places[name])
 
 
 if __name__ == "__main__":
