@@ -185,7 +185,7 @@ class SharingSteps(Protocol):
 
     @property
     def worth(self) -> Floats:
-        """What the GPU models are worth."""
+        """Effective tickets of each user, in GPUs."""
         ...
 
     def meet(self, new: Ints, columns: Columns, kinds: Sequence[int], able: Models) -> None:
@@ -264,10 +264,10 @@ class TicketSharing:
         """Return who is where, what is known of speeds, and who owns what; plain data."""
         if self._core is None:
             return dict(self._saved or {})
-        trades = len(self._gpus) > 1
+        several = len(self._gpus) > 1
         return {
             "core": self._core.save(),
-            "active": (self._traded_by if trades else self._core.worth > 0).astype(np.int64),
+            "active": (self._traded_by if several else self._core.worth > 0).astype(np.int64),
             "log": [dict(entry) for entry in self._log],
             "trades": [list(one) for one in self._trades],
             "kinds": [list(kind) for kind in self._kinds],

@@ -127,7 +127,10 @@ def check_seconds(owner: str, name: str, value: Any) -> None:
 def place_in_turn(
     jobs: Ints, gangs: Ints, free: Ints, sizes: Ints, spread: bool
 ) -> tuple[Ints, int]:
-    """Consolidated places of gangs, one after the other, as WrittenStarts has them; how many."""
+    """Places of gangs, one after the other, as WrittenStarts has them; how many.
+
+    They are consolidated, or any where gangs may spread.
+    """
     left, least, count, end = free.sum(), NEVER, 0, 0
     room = free.copy()
     starts = np.empty(7 * left, dtype=np.int64)

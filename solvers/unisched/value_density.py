@@ -55,6 +55,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
+from ...instances.model import MOST_TIME
 from ..policy import Decision, Information, Preempts, State, WrittenStarts
 from ..rule import Rule, RuleKind
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
@@ -127,7 +128,7 @@ class _Complete:
             self.new = self.new[:0]
 
     def median_with(self, others: Ints) -> int:
-        """The median, rounded down: it is near the middle, as others are few; 3,600 of none."""
+        """The median with those of others, rounded down; 3,600 of none."""
         return int(median_with(self.rising, np.concatenate([self.new, others])))
 
 
@@ -191,6 +192,12 @@ class ValueDensity:
                 raise TypeError(f"value-density: {name}={value!r} is not an integer")
             if value < 0:
                 raise ValueError(f"value-density: {name}={value} is below 0")
+            if value > MOST_TIME:
+                raise ValueError(f"value-density: {name}={value} is above {MOST_TIME}")
+        for name in ("balanced", "hope"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"value-density: {name}={value!r} is not True or False")
 
     @property
     def profiles(self) -> bool:
@@ -200,8 +207,9 @@ class ValueDensity:
     @property
     def rule(self) -> Rule | None:
         """The compiled rule of jobs without deadlines, for run times as users state them."""
-        numbers = float(self.profiling), float(self.balanced)
-        return Rule(RuleKind.BEST_EFFORT, numbers) if self.estimates == STATED else None
+        if type(self) is not ValueDensity or self.estimates != STATED:
+            return None
+        return Rule(RuleKind.BEST_EFFORT, (float(self.profiling), float(self.balanced)))
 
     def decide(self, state: State) -> Decision:
         """Return who stops, and who starts or is profiled where."""

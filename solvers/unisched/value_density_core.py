@@ -109,7 +109,7 @@ def settle(
 
 @compiled
 def median_with(rising: Ints, few: Ints) -> int:
-    """The median of both, rounded down: it is near the middle of `rising`; 3,600 of none."""
+    """The median of both, rounded down, which is near the middle of `rising`; 3,600 of none."""
     size = rising.size + few.size
     if size == 0:
         return 3_600

@@ -1,8 +1,8 @@
 """Jobs without deadlines as value-density has them: the smallest areas, on their nodes if they can.
 
 Its reference is :mod:`gangsched.solvers.unisched.value_density`, whose steps it calls. All jobs
-that are here stand in a list by area, which is sorted by insertion: few change places from one
-decision to the next.
+that are here stand in a list by area. Mostly few change places from one decision to the next, and
+it is sorted by insertion; where many do, as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....instances.compiled import compiled, inner
-from ....solvers.policy import PROFILE_GPUS
+from ....instances.model import MOST_TIME
+from ....solvers.policy import PROFILE_GPUS, Rule, Rules
 from ....solvers.unisched.value_density_core import MOST_NEW, WORTH, median_with, settle
 from ..ledger import Ints, Ledger
 from . import const
@@ -23,6 +24,7 @@ from .steps import HEAD, NOTHING
 
 #: counters: comers that were seen, jobs in the order, complete ones that are sorted and others
 SEEN, LENGTH, SORTED, RECENT = range(4)
+SHIFTS = 32  #: of each job on average, after which a list is sorted as a whole
 #: numbers of the rule: seconds of a profiling run, and whether it is balanced
 PROFILING, BALANCED = range(2)
 
@@ -51,9 +53,11 @@ def new_areas(ledger: Ledger) -> AreaOrder:
     )
 
 
-def goes_by_area(instance: Any) -> bool:
-    """Whether nobody has a deadline."""
-    return not any(job.deadlines() for job in instance.jobs)
+def goes_by_area(rule: Rule, instance: Any, rules: Rules) -> bool:
+    """Whether nobody has a deadline, and no profiling run is too long."""
+    profile = rules.round_up(int(rule.numbers[PROFILING]))
+    within = (profile * job.gpus <= MOST_TIME and not job.deadlines() for job in instance.jobs)
+    return all(within)
 
 
 @inner
@@ -95,6 +99,15 @@ def _add_new(m, p):
 def _is_new(m, j):
     """Whether j has to be profiled."""
     return m.numbers[PROFILING] > 0 and m.jobs[j].starts == 0 and m.jobs[j].profiled == 0
+
+
+@inner
+def _some_are_new(m, p):
+    """Whether somebody waits who has to be profiled."""
+    for i in range(p.state[LENGTH]):
+        if m.jobs[p.order[i]].phase == const.WAITING and _is_new(m, p.order[i]):
+            return True
+    return False
 
 
 @inner
@@ -140,9 +153,9 @@ def _measure(m, p, usual):
 
 
 @inner
-def _sort(m, p):
-    """Sort the order by (key, release, number); the key is the area if it is not balanced."""
-    balanced = m.numbers[BALANCED] > 0
+def _insert(m, p):
+    """Sort the order by insertion; False, and it is any order, if that takes too many shifts."""
+    balanced, left = m.numbers[BALANCED] > 0, SHIFTS * p.state[LENGTH]
     for i in range(1, p.state[LENGTH]):
         j, k = p.order[i], i
         while k > 0:
@@ -154,6 +167,28 @@ def _sort(m, p):
             p.order[k] = other
             k -= 1
         p.order[k] = j
+        left -= i - k
+        if left < 0:
+            return False
+    return True
+
+
+@compiled
+def sort_by_area(m, p):
+    """Sort the order by (key, release, number); the key is the area if it is not balanced."""
+    if _insert(m, p):
+        return
+    n = p.state[LENGTH]
+    rank, area, key = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    for i in range(n):
+        rank[i] = m.jobs[p.order[i]].rank
+    order = p.order[:n][np.argsort(rank)]
+    for i in range(n):
+        area[i], key[i] = p.area[order[i]], p.key[order[i]]
+    if m.numbers[BALANCED] > 0:
+        p.order[:n] = order[np.argsort(key, kind="mergesort")]
+    else:
+        p.order[:n] = order[np.argsort(area, kind="mergesort")]
 
 
 @compiled
@@ -216,11 +251,8 @@ def advance_best_effort(m, p, until, most):
             continue
         _drop_complete(m, p)
         _add_new(m, p)
-        some_are_new = False
-        for i in range(p.state[LENGTH]):
-            some_are_new = some_are_new or _is_new(m, p.order[i])
-        _measure(m, p, _usual(m, p) if some_are_new else 0)
-        _sort(m, p)
+        _measure(m, p, _usual(m, p) if _some_are_new(m, p) else 0)
+        sort_by_area(m, p)
         steps, stays = _steps(m, p)
         if steps.size > HEAD and not carry_out(m, steps, NOTHING, False, False):
             raise RuntimeError("value-density: a decision that cannot be carried out")

@@ -76,9 +76,9 @@ class Compiled(Simulation):
 
     def _make(self, rule: Rule) -> None:
         """Make the machine for a rule."""
-        if rule.kind is RuleKind.BEST_EFFORT and not goes_by_area(self.instance):
-            rule = Rule(RuleKind.PYTHON)
         policy, rules, ledger = self.policy, self.rules, self.book
+        if rule.kind is RuleKind.BEST_EFFORT and not goes_by_area(rule, self.instance, rules):
+            rule = Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,

@@ -14,7 +14,7 @@ import pytest
 from deadline_optimum import optimum, random_problem
 from few import first
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
@@ -487,15 +487,24 @@ def test_machine_code_decides_like_python(seed: int, profiling: int, balanced: b
     """Without deadlines, gangs on one node or several, with jobs that end and are stopped often."""
     rng = np.random.default_rng([10, seed])
     kind = (Job, DeadlineJob)[seed % 2]
-    jobs = [
-        kind(id=f"j{i}", gpus=int(rng.choice([1, 1, 2, 3, 4, 8])), work=int(rng.integers(1, 2_000)),
-             release=int(rng.integers(0, 9_000))) for i in range(40 + 220 * (seed == 0))
-    ]  # fmt: skip
+    jobs = []
+    many = seed == 0 and profiling > 0  # more run times than are kept without sorting them
+    for i in range(230 if many else 40):
+        epochs, more = int(rng.integers(6, 20)), dict[str, Any]()
+        if seed % 2 and rng.random() < 0.5:
+            more = {"split_speed": 0.7, "preemption_cost": int(rng.integers(0, 90))}
+            metric = TargetMetric(0.9, 2 * epochs, [0.1] * (epochs - 1) + [0.95])
+            more |= {"stopping": metric} if rng.random() < 0.7 else {}
+        work = epochs * int(rng.integers(1, 200))
+        jobs.append(kind(
+            id=f"j{i}", gpus=int(rng.choice([1, 1, 2, 3, 4, 8])), work=work,
+            release=int(rng.integers(0, 9_000)), user=f"u{i % 3}", **more,
+        ))  # fmt: skip
     instance = Instance(Cluster.of_sizes([4, 4, 2, 2]), jobs)
     policy = ValueDensity(profiling=profiling, balanced=balanced)
     rules: dict[str, Any] = {
         "round_length": int(rng.choice([1, 30, 60])), "overhead": int(rng.integers(0, 60)),
-        "spread": seed % 4 > 1,
+        "spread": seed % 4 > 1, "migration": int(rng.integers(0, 60)),
     }  # fmt: skip
     asked = 0
 
@@ -512,15 +521,43 @@ def test_machine_code_decides_like_python(seed: int, profiling: int, balanced: b
         for name in ("time", "job", "kind"):
             assert getattr(found.events, name).tolist() == getattr(run.events, name).tolist()
         assert list(found.schedule) == list(run.schedule)
-    part = drive(instance, policy, until=python.now // 2, **rules)
-    assert drive(instance, policy, resume=part.checkpoint, **rules) == found
+    for until in (python.now // 2, 9 * python.now // 10):
+        part = drive(instance, policy, until=until, **rules)
+        assert drive(instance, policy, resume=part.checkpoint, **rules) == found
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_many_jobs_that_come_at_once_are_sorted_as_a_whole(balanced: bool) -> None:
+    """Each is smaller than all before it, but for some that are as large."""
+    jobs = [job(f"j{i}", 1 + i % 2, 60 * (200 - i // 2)) for i in range(300)]
+    instance = Instance(Cluster.of_sizes([4] * 8), jobs)
+    policy = ValueDensity(balanced=balanced)
+    found = drive(instance, policy)
+    assert found == drive(instance, policy, engine="reference")
+    assert found.records.end[-2] == 51 * 60
+
+
+def test_only_one_class_is_in_machine_code() -> None:
+    class WidestFirst(ValueDensity):
+        def _best_effort_order(self, jobs: _Jobs) -> Any:
+            return (-jobs.gpus).argsort(kind="stable")
+
+    jobs = [job("narrow", 1, 60), job("wide", 2, 600)]
+    run = drive(Instance(Cluster.of_sizes([2]), jobs), WidestFirst(), overhead=0)
+    assert run.records.end.tolist() == [660, 600]
+
+
+def test_a_profiling_run_that_is_too_long_is_refused_by_name() -> None:
+    instance = Instance(Cluster.of_sizes([2]), [job("a", 2, 60)])
+    with pytest.raises(PolicyError, match="profiles job 0"):
+        drive(instance, ValueDensity(profiling=2**40))
 
 
 def test_only_what_users_state_is_in_machine_code() -> None:
     assert ValueDensity(profiling=60).rule == Rule(RuleKind.BEST_EFFORT, (60.0, 0.0))
     assert ValueDensity(balanced=True).rule == Rule(RuleKind.BEST_EFFORT, (0.0, 1.0))
-    for mode in ("calibrated", "ensemble", "true"):
-        assert ValueDensity(estimates=DurationEstimates(mode=mode)).rule is None
+    for estimates in (DurationEstimates(), DurationEstimates(mode="true")):
+        assert ValueDensity(estimates=estimates).rule is None
     assert ValueDensity(estimates=DurationEstimates(mode="maximum", noise=0.1)).rule is None
 
 
@@ -696,8 +733,16 @@ def test_it_is_optimal_more_often_than_edf() -> None:
 
 @pytest.mark.parametrize("name", ["profiling", "urgency"])
 @pytest.mark.parametrize(
-    ("value", "error"), [(True, TypeError), (1.5, TypeError), (-1, ValueError)]
+    ("value", "error"),
+    [(True, TypeError), (1.5, TypeError), (-1, ValueError), (2**40 + 1, ValueError)],
 )
 def test_bad_parameters(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=f"value-density: {name}="):
+        ValueDensity(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["balanced", "hope"])
+@pytest.mark.parametrize("value", [1, None, "yes"])
+def test_flags_are_true_or_false(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"value-density: {name}={value!r} is not True or False"):
         ValueDensity(**{name: value})
