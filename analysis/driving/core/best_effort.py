@@ -20,10 +20,11 @@ from ..ledger import Ints, Ledger
 from . import const
 from .machine import done_by, open_round, round_up
 from .ordered import carry_out
+from .repacked import LENGTH, add_new
 from .steps import HEAD, NOTHING
 
-#: counters: comers that were seen, jobs in the order, complete ones that are sorted and others
-SEEN, LENGTH, SORTED, RECENT = range(4)
+#: counters after those of an order: run times of complete jobs that are sorted, and others
+SORTED, RECENT = 2, 3
 SHIFTS = 32  #: of each job on average, after which a list is sorted as a whole
 #: numbers of the rule: seconds of a profiling run, and whether it is balanced
 PROFILING, BALANCED = range(2)
@@ -84,15 +85,6 @@ def _drop_complete(m, p):
                 p.rising[:size].sort()
                 p.state[SORTED], p.state[RECENT] = size, 0
     p.state[LENGTH] = kept
-
-
-@inner
-def _add_new(m, p):
-    """Add jobs that have come."""
-    while p.state[SEEN] < m.count[const.COMING]:
-        p.order[p.state[LENGTH]] = m.lists[const.COMERS, p.state[SEEN]]
-        p.state[LENGTH] += 1
-        p.state[SEEN] += 1
 
 
 @inner
@@ -250,7 +242,7 @@ def advance_best_effort(m, p, until, most):
         if why != const.READY:
             continue
         _drop_complete(m, p)
-        _add_new(m, p)
+        add_new(m, p)
         _measure(m, p, _usual(m, p) if _some_are_new(m, p) else 0)
         sort_by_area(m, p)
         steps, stays = _steps(m, p)
