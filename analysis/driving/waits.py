@@ -43,19 +43,22 @@ wait, somebody else had more use of the GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Schedule
+from ...instances.arrays import Bools
 from ...instances.model import FULL_SPEED
 from ..proofs.gpu_prices import GpuPrices
 from .drive import job_speeds, models_of
-from .metrics.parts import Line, over_segments, segment_gangs, users_with_jobs
+from .metrics.parts import Line, over_segments, users_with_jobs
 from .run import EventKind, Ints, Run
 from .segments import segments_of
+from .waits_core import Asked, Block, Pool, Sweep, finish, follow_back
 
 __all__ = ["REASONS", "Wait", "longest_waits"]
 
@@ -69,8 +72,8 @@ REASONS: Mapping[str, str] = {
     "fairness": "jobs that came later had the GPUs, while its user had their fair share",
     "order": "jobs that came later had the GPUs, while its user had less than their fair share",
 }
-CHUNK = 1 << 16  # free GPUs by piece and node that are looked at together
-SPELLS = 128  # of a wait that are looked at together: none of them tells anything of another
+LONG_AGO = np.iinfo(np.int64).min  # before anybody held anything
+NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,13 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
     Raises
     ------
     ValueError
-        For a run without its instance, prices of another number of GPU models, or `most` below 1.
+        For a run without its instance, prices of another number of GPU models, or `most` below 1;
+        where at some time more GPUs are held than there are.
 
     Notes
     -----
-    O(segments log segments), and for each job O(segments and nodes while it waits).
+    O(segments log segments), and O(segments + times at which GPUs change hands) for each job. Of a
+    run as the driver keeps it few segments are unpacked at a time.
 
     Examples
     --------
@@ -165,28 +170,30 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
         raise ValueError("waits: a run without its instance does not say where gangs fit")
     waited = waiting_times(run)
     longest = np.lexsort((np.arange(waited.size), -waited))[:most]
-    history = _History(run, longest)
+    history = _History(run, longest[waited[longest] > 0])
     models = history.able.shape[1]
     if prices is not None and len(prices.prices) != models:
         raise ValueError(f"waits: prices of {len(prices.prices)} GPU models, the run has {models}")
-    found = (history.wait(int(j)) for j in longest if waited[j])
+    found = history.waits()
     return tuple(one if prices is None else history.priced(one, prices) for one in found)
 
 
+class _Pieces(NamedTuple):
+    """A wait cut wherever anybody begins or ends to hold GPUs; not while the job is invisible."""
+
+    start: Ints
+    long: Ints
+    leased: Bools  # those who had its GPUs are within their last lease
+    first: Bools  # of its spell
+
+
 class _History:
-    """Which jobs held which GPUs over time, of a long run looked up in blocks of segments."""
+    """Which jobs held which GPUs over time, and what that is to some jobs."""
 
     def __init__(self, run: Run, jobs: Ints) -> None:
         instance = run.require_instance()
-        self.run = run
-        self.jobs, self.own = jobs.tolist(), segments_of(run.schedule.blocks(), jobs.tolist())
-        self.spans: list[tuple[int, int]] = []  # of time, by block
-        times = [np.zeros(0, dtype=np.int64)]
-        for plan in run.schedule.blocks():
-            own = np.unique(np.concatenate([plan.start, plan.end]))
-            times.append(own)
-            self.spans.append((int(own[0]), int(own[-1])) if own.size else (0, 0))
-        self.times = np.unique(np.concatenate(times))
+        self.run, self.plan = run, _by_end(run.schedule)
+        self.jobs, self.own = jobs.tolist(), segments_of(self.plan.blocks(), jobs.tolist())
         names = models_of(instance)
         self.model = np.array([names.index(node.model) for node in instance.cluster.nodes])
         self.sizes = np.array(run.sizes, dtype=np.int64)
@@ -195,20 +202,33 @@ class _History:
         rows = run.records
         self.rank = np.empty(len(rows), dtype=np.int64)
         self.rank[np.lexsort((np.arange(len(rows)), rows.release))] = np.arange(len(rows))
-        times = [np.zeros(0, dtype=np.int64)]
-        for log in run.events.blocks():
-            stopped = np.isin(log.kind, (EventKind.SUSPEND, EventKind.KILL))
-            times.append(np.unique(log.time[stopped]))
-        self.suspensions = np.unique(np.concatenate(times))
+        self.times = _distinct(self._changes())
+        self.suspensions = _distinct(self._suspended())
 
-    def wait(self, job: int) -> Wait:
-        """The wait of a job, its seconds summed up by reason."""
-        spells = tuple(self._spells(job))
-        reasons = dict.fromkeys(REASONS, 0)
-        for first in range(0, len(spells), SPELLS):
-            for name, seconds in self._reasons(job, spells[first : first + SPELLS]):
+    def _changes(self) -> Iterator[Ints]:
+        """When GPUs changed hands, by block of segments, and a time before that."""
+        yield np.array([LONG_AGO])
+        for plan in self.plan.blocks():
+            yield plan.start
+            yield plan.end
+
+    def _suspended(self) -> Iterator[Ints]:
+        """When jobs were suspended, by block of events."""
+        for log in self.run.events.blocks():
+            yield log.time[np.isin(log.kind, (EventKind.SUSPEND, EventKind.KILL))]
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield the wait of each job, its seconds summed up by reason."""
+        if not self.jobs:
+            return
+        sweep = self._sweep()
+        for job, fits, held in zip(self.jobs, sweep.fits, sweep.held, strict=True):
+            begins, ends = self._spells(job)
+            reasons = dict.fromkeys(REASONS, 0)
+            for name, seconds in self._reasons(job, begins, ends, fits, held):
                 reasons[name] += seconds
-        return Wait(job, sum(end - begin for begin, end in spells), reasons, spells)
+            spells = tuple(zip(begins.tolist(), ends.tolist(), strict=True))
+            yield Wait(job, int((ends - begins).sum()), reasons, spells)
 
     def priced(self, wait: Wait, prices: GpuPrices) -> Wait:
         """Add what GPUs were worth meanwhile; run times are those of the job's own gang."""
@@ -237,80 +257,58 @@ class _History:
             worth[on] = prices.worth(model, begin[on], end[on])
         return float(sum((plan.gpus[mine] * worth).tolist()))
 
-    def _held(self, job: int) -> tuple[Ints, Ints]:
-        """When the job began and ended to hold GPUs, in order of time."""
+    def _spells(self, job: int) -> tuple[Ints, Ints]:
+        """When the job began and ended to wait, in order of time."""
+        rows = self.run.records
         own = np.flatnonzero(self.own.job == self.jobs.index(job))
         own = own[np.argsort(self.own.start[own], kind="stable")]
-        return self.own.start[own], self.own.end[own]
-
-    def _spells(self, job: int) -> Iterator[tuple[int, int]]:
-        """When the job waited."""
-        rows = self.run.records
         end = int(rows.end[job]) if rows.end[job] >= 0 else self.run.now
-        at = int(rows.release[job])
-        for start, stop in zip(*(times.tolist() for times in self._held(job)), strict=True):
-            if start > at:
-                yield at, start
-            at = max(at, stop)
-        if end > at:
-            yield at, end
+        begins = np.maximum.accumulate(np.append(rows.release[job], self.own.end[own]))
+        ends = np.append(self.own.start[own], end)
+        waits = ends > begins
+        return begins[waits], ends[waits]
 
-    def _pieces(self, job: int, spells: Sequence[tuple[int, int]]) -> tuple[Ints, ...]:
-        """Starts of the pieces of all spells, their lengths, whose lease runs, where spells begin.
+    def _pieces(self, job: int, begins: Ints, ends: Ints) -> _Pieces:
+        """Cut spells wherever GPUs change hands: in between nothing does."""
+        seen = ends > self.run.records.visible[job]
+        begins, ends = np.maximum(begins, self.run.records.visible[job])[seen], ends[seen]
+        own = self.own.start[self.own.job == self.jobs.index(job)]
+        protected = np.isin(ends, own) & np.isin(ends, self.suspensions)
+        lease = np.maximum(begins, ends - self.run.rules.lease_length)
+        lease = np.where(protected, lease, ends)
+        low, high = np.searchsorted(self.times, (begins.min(initial=0), ends.max(initial=0)))
+        edges = _distinct([begins, lease, ends, self.times[low:high]])
+        start, spell = edges[:-1], np.searchsorted(begins, edges[:-1], side="right") - 1
+        inside = (spell >= 0) & (start < ends[spell])
+        start, spell = start[inside], spell[inside]
+        long = np.diff(edges)[inside]
+        return _Pieces(start, long, start >= lease[spell], start == begins[spell])
 
-        Between two changes of what is held nothing does change. The time before the job is visible
-        is in none of them.
-        """
-        visible, rules = int(self.run.records.visible[job]), self.run.rules
-        running = set(self._held(job)[0].tolist())
-        edges: list[Ints] = []
-        leases: list[Ints] = []
-        for begin, end in spells:
-            if end <= visible:
-                continue
-            begin, lease = max(begin, visible), end
-            if end in running and self._suspends(end):
-                lease = max(begin, end - rules.lease_length)
-            low, high = np.searchsorted(self.times, (begin + 1, end))
-            edges.append(np.unique(np.concatenate([[begin, lease, end], self.times[low:high]])))
-            leases.append((edges[-1][:-1] >= lease).astype(np.int64))
-        firsts = [np.arange(len(part) - 1) == 0 for part in edges]
-        none = np.zeros(0, dtype=np.int64)
-        return (
-            np.concatenate([none, *(part[:-1] for part in edges)]),
-            np.concatenate([none, *map(np.diff, edges)]),
-            np.concatenate([none, *leases]),
-            np.concatenate([none, *firsts]),
-        )
-
-    def _suspends(self, time: int) -> bool:
-        """Whether some job was suspended at this time."""
-        k = int(np.searchsorted(self.suspensions, time))
-        return bool(k < self.suspensions.size and self.suspensions[k] == time)
-
-    def _reasons(self, job: int, spells: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int]]:
+    def _reasons(
+        self, job: int, begins: Ints, ends: Ints, fits: Bools, held: NDArray[np.int32]
+    ) -> Iterator[tuple[str, int]]:
         """The reasons of all spells, and their seconds."""
         rows = self.run.records
         gang, visible = int(rows.gpus[job]), int(rows.visible[job])
-        yield "round", sum(max(0, min(end, visible) - begin) for begin, end in spells)
-        starts, long, leased, first = self._pieces(job, spells)
+        yield "round", int(np.maximum(0, np.minimum(ends, visible) - begins).sum())
+        starts, long, leased, first = self._pieces(job, begins, ends)
         if not starts.size:
             return
-        every, later, users = self._holders(job, starts, int(starts[-1] + long[-1]))
+        at = np.searchsorted(self.times, starts, side="right") - 1
+        every, later, users = held[:, at].astype(np.int64)
         free = int(self.sizes[self.able[job][self.model]].sum()) - every
         enough = free >= gang
-        fits = enough.copy()
-        fits[enough] = self._room(job, starts[enough])
-        fresh = fits & ((first > 0) | ~np.append(False, fits[:-1]))
+        fitting = enough if self.run.rules.spread else enough & fits[at]
+        fresh = fitting & (first | ~np.append(False, fitting[:-1]))
         since = np.maximum.accumulate(np.where(fresh, starts, 0))
         decided = -(-since // self.run.rules.round_length) * self.run.rules.round_length
         waits = np.clip(decided - starts, 0, long)
-        yield "round", int(waits[fits].sum())
-        yield "policy", int((long - waits)[fits].sum())
-        yield "fragmentation", int(long[enough & ~fits].sum())
+        yield "round", int(waits[fitting].sum())
+        yield "policy", int((long - waits)[fitting].sum())
+        yield "fragmentation", int(long[enough & ~fitting].sum())
         rest = ~enough
         for name, holds in (
-            ("lease", leased > 0),
+            ("lease", leased),
             ("no room", free + later < gang),
             ("fairness", users + gang > self._fair(job, starts, starts + long) + 1e-6),
             ("order", np.ones(starts.size, dtype=np.bool_)),
@@ -318,23 +316,34 @@ class _History:
             yield name, int(long[rest & holds].sum())
             rest = rest & ~holds
 
-    def _near(self, low: int, high: int) -> Iterator[Schedule]:
-        """Yield the blocks in which segments hold GPUs at a time from `low` on, before `high`."""
-        return self.run.schedule.blocks([a < high and low < b for a, b in self.spans])
-
-    def _holders(self, job: int, starts: Ints, until: int) -> NDArray[np.int64]:
-        """GPUs held where the job could run, those of them of later jobs, those of its user."""
-        rows = self.run.records
-        change = np.zeros((3, starts.size + 1))
-        for plan in self._near(int(starts[0]), until):
-            held, able = segment_gangs(plan), self.able[job][self.model[plan.node[plan.ptr[:-1]]]]
-            later = able & (self.rank[plan.job] > self.rank[job])
-            chosen = able, later, rows.user[plan.job] == rows.user[job]
-            for times, sign in ((plan.start, 1), (plan.end, -1)):
-                at = np.searchsorted(starts, times)
-                for row, some in zip(change, chosen, strict=True):
-                    row += sign * np.bincount(at[some], held[some], row.size)
-        return np.cumsum(change, axis=1)[:, :-1].astype(np.int64)
+    def _sweep(self) -> Sweep:
+        """Where the jobs' gangs fit and what is held, from each time on."""
+        rows, jobs = self.run.records, np.array(self.jobs, dtype=np.int64)
+        kinds, kind = np.unique(np.stack([self.model, self.sizes]), axis=1, return_inverse=True)
+        user = rows.user.astype(np.int64)
+        gang = rows.gpus[jobs].astype(np.int64)
+        asked = Asked(gang, self.rank[jobs], user[jobs], self.able[jobs])
+        pool = Pool(kind.ravel(), kinds[1].copy(), kinds[0].copy(), self.rank, user)
+        slots = np.zeros((int(self.sizes.sum()) + 1, 3), dtype=np.int64)
+        slots[:, 0] = np.arange(1, len(slots) + 1)
+        idle = np.zeros((kinds.shape[1], int(self.sizes.max()) + 1), dtype=np.int64)
+        np.add.at(idle, (pool.kind, self.sizes), 1)
+        sweep = Sweep(
+            fits=np.zeros((jobs.size, self.times.size), dtype=np.bool_),
+            held=np.zeros((jobs.size, 3, self.times.size), dtype=np.int32),
+            free=self.sizes.copy(),
+            idle=idle,
+            slots=slots,
+            begun=np.full(self.times.size, -1, dtype=np.int64),
+            place=np.array([self.times.size - 1, 0], dtype=np.int64),
+        )
+        for plan in _backwards(self.plan):
+            start, end = (np.searchsorted(self.times, times) for times in (plan.start, plan.end))
+            block = Block(plan.job, start, end, plan.ptr, plan.node, plan.gpus)
+            if not follow_back(block, asked, pool, sweep):
+                raise ValueError("waits: the run holds more GPUs of a node than it has")
+        finish(asked, pool, sweep)
+        return sweep
 
     def _fair(self, job: int, starts: Ints, ends: Ints) -> NDArray[np.float64]:
         """The fair share of the job's user in each piece, GPUs; of a single user: all."""
@@ -347,40 +356,30 @@ class _History:
         fair: NDArray[np.float64] = (after - before) / (ends - starts)
         return fair
 
-    def _room(self, job: int, starts: Ints) -> NDArray[np.bool_]:
-        """Whether the gang fits from each of these times on."""
-        own = np.flatnonzero(self.able[job][self.model])
-        place = np.full(self.sizes.size, -1)
-        place[own] = np.arange(own.size)
-        fits, gang = np.empty(starts.size, np.bool_), int(self.run.records.gpus[job])
-        step = max(1, CHUNK // own.size)
-        for low in range(0, starts.size, step):
-            part = starts[low : low + step]
-            free = np.zeros((part.size + 1, own.size))
-            for plan in self._near(int(part[0]), int(part[-1]) + 1):
-                near = np.repeat((plan.start <= part[-1]) & (plan.end > part[0]), np.diff(plan.ptr))
-                node = place[plan.node]
-                near &= node >= 0
-                row = np.repeat(np.arange(len(plan)), np.diff(plan.ptr))[near]
-                gpus = plan.gpus[near].astype(float)
-                for times, sign in ((plan.start, -1), (plan.end, 1)):
-                    flat = np.searchsorted(part, times[row]) * own.size + node[near]
-                    free += sign * np.bincount(flat, gpus, free.size).reshape(free.shape)
-            free = self.sizes[own] + np.cumsum(free, axis=0)[:-1]
-            fits[low : low + step] = self._fit(gang, free, own)
-        return fits
 
-    def _fit(self, gang: int, free: NDArray[np.float64], own: Ints) -> NDArray[np.bool_]:
-        """In which rows of free GPUs by node a gang has a place."""
-        if self.run.rules.spread:
-            spread: NDArray[np.bool_] = free.sum(axis=1) >= gang
-            return spread
-        found = np.zeros(free.shape[0], dtype=np.bool_)
-        for model in np.unique(self.model[own]):
-            for size in np.unique(self.sizes[own][self.model[own] == model]):
-                room = free[:, (self.model[own] == model) & (self.sizes[own] == size)]
-                whole, rest = divmod(gang, int(size))
-                idle = (room == size).sum(axis=1)
-                last = ((room >= rest) & (room < size)).any(axis=1)
-                found |= (idle >= whole + (rest > 0)) | ((idle >= whole) & last)
-        return found
+def _by_end(plan: Schedule) -> Schedule:
+    """The same segments in order of their ends, as the driver has them anyway."""
+    ends = np.concatenate([[0], *plan.pieces("end")])
+    if np.any(np.diff(ends) < 0):
+        return Schedule.of(sorted(plan, key=lambda segment: segment.end))
+    return plan
+
+
+def _backwards(plan: Schedule) -> Iterator[Schedule]:
+    """Yield the blocks of a schedule, the last first."""
+    blocks = sum(1 for _ in plan.blocks())
+    for k in reversed(range(blocks)):
+        yield from plan.blocks([i == k for i in range(blocks)])
+
+
+def _distinct(parts: Iterable[Ints]) -> Ints:
+    """All these numbers, each once, in order; few are kept at a time."""
+    return _without_repeats(np.concatenate([NONE, *map(_without_repeats, parts)]))
+
+
+def _without_repeats(numbers: Ints) -> Ints:
+    """These numbers in order, each once."""
+    order = np.sort(numbers)
+    new = np.ones(order.size, dtype=np.bool_)
+    new[1:] = order[1:] != order[:-1]
+    return order[new]

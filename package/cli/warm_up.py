@@ -18,7 +18,7 @@ from .. import registry, screen
 from ..instances import Cluster, DeadlineJob, Instance, Job, Node, User
 
 Part = tuple[str, ...]
-BOUNDS = "bounds", "proofs", "best known schedules"
+BOUNDS = "bounds", "proofs", "best known schedules", "waits"
 
 
 def warm_up() -> None:
@@ -78,9 +78,11 @@ def _run(part: Part) -> None:
 
     if part == BOUNDS:
         from ..analysis.comparing.replay import replay
+        from ..analysis.driving.waits import longest_waits
 
         for instance in _instances():
-            replay(instance, {"fifo": registry.policy("fifo")[1]}, effort="standard")
+            found = replay(instance, {"fifo": registry.policy("fifo")[1]}, effort="standard")
+            longest_waits(found.runs["fifo"])
         earning = registry.EARNING[0]
         replay(registry.PROBLEMS["irmp"].tiny(), {earning: registry.policy(earning)[1]})
     elif len(part) == 2:

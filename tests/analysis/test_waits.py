@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from gangsched.analysis.driving.idle import fits_somewhere
 from gangsched.analysis.driving.metrics.users import user_fair_time
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.analysis.driving.waits import REASONS, longest_waits
-from gangsched.instances import Node, User
+from gangsched.instances import Node, Schedule, Segment, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo
 
@@ -152,6 +153,22 @@ def test_gangs_that_may_spread_are_not_fragmented() -> None:
         run = drive(instance, Fifo(), spread=spread)
         waits = {run.records.id[w.job]: w.reasons for w in longest_waits(run)}
         assert waits.get("c", {"fragmentation": 0})["fragmentation"] in (0, reason)
+
+
+def test_segments_may_stand_in_any_order() -> None:
+    run = drive(crowd(3), policy("srtf")[1], **RULES)
+    mixed = np.random.default_rng(0).permutation(len(run.schedule)).tolist()
+    schedule = Schedule.of(list(run.schedule)[i] for i in mixed)
+    assert np.any(np.diff(schedule.end) < 0)
+    assert longest_waits(replace(run, schedule=schedule)) == longest_waits(run)
+
+
+def test_a_run_that_holds_more_than_there_is_has_no_reasons() -> None:
+    jobs = [Job(id=i, gpus=2, work=100) for i in "ab"]
+    run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
+    both = Schedule.of([Segment(job=j, start=j, end=j + 100, gpus={0: 2}) for j in range(2)])
+    with pytest.raises(ValueError, match="more GPUs of a node than it has"):
+        longest_waits(replace(run, schedule=both))
 
 
 def test_wrong_calls() -> None:
