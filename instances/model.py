@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Generic, TypeVar
 
 from .check import check_real as check_real
-from .check import integer, real, text, tuple_of, unique
+from .check import integer, real, set_field, text, tuple_of, unique
 from .display import counted
 from .jobs import FULL_SPEED as FULL_SPEED
 from .jobs import MOST_TIME as MOST_TIME
@@ -247,6 +247,15 @@ class Instance(Generic[J]):
                 raise ValueError(f"job {job.id!r}: user={job.user!r} is not a user of the instance")
             if job.pin and job.pin not in models:
                 raise ValueError(f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster")
+
+
+def some_jobs(instance: Instance[J], jobs: Sequence[J]) -> Instance[J]:
+    """Return the instance with some of its jobs, which are as right as all of them."""
+    other: Instance[J] = object.__new__(type(instance))
+    for part in fields(instance):
+        set_field(other, part.name, getattr(instance, part.name))
+    set_field(other, "jobs", tuple(jobs))
+    return other
 
 
 def _histogram(counts: Mapping[int, int], thing: str) -> str:

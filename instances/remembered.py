@@ -73,7 +73,24 @@ def remembered(function: Callable[[T], R]) -> Callable[[T], R]:
         key = id(thing)
         if key not in known:
             value = function(thing)
-            known[key] = weakref.ref(thing, lambda _: known.pop(key, None)), value
+            remember(found, thing, value)
         return known[key][1]
 
+    vars(found)["known"] = known
     return found
+
+
+def remember(function: Callable[[T], R], thing: T, value: R) -> None:
+    """Say what a :func:`remembered` function returns for an object, where it is known already.
+
+    Examples
+    --------
+    >>> class Thing: ...
+    >>> length = remembered(lambda thing: 3)
+    >>> thing = Thing()
+    >>> remember(length, thing, 4)
+    >>> length(thing)
+    4
+    """
+    known, key = vars(function)["known"], id(thing)
+    known[key] = weakref.ref(thing, lambda _: known.pop(key, None)), value

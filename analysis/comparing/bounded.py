@@ -11,7 +11,7 @@ from typing import Any, get_args
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.irmp.problem import Irmp
-from ...instances.model import DeadlineJob, Instance
+from ...instances.model import DeadlineJob, Instance, some_jobs
 from ...solvers.result import Bound
 from ..driving import metrics
 from ..driving.run import Run
@@ -35,8 +35,8 @@ def holds(name: str, problem: Any, bound: Bound) -> bool:
 
 def without(instance: Instance[Any], rejected: Container[int]) -> Instance[Any]:
     """Return the instance without the jobs of these numbers."""
-    able = (job for j, job in enumerate(instance.jobs) if j not in rejected)
-    return replace(instance, jobs=tuple(able))
+    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
+    return some_jobs(instance, able)
 
 
 def rewards_problem(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
 from ...instances.arrays import Ints
 from ...instances.jobs import but_for
-from ...instances.model import Instance
+from ...instances.model import Instance, some_jobs
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
 from ..driving.drive import models_of
@@ -38,7 +37,7 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
         return []
     # where rho is counted from
     visible = [but_for(job, "release", rules.round_up(job.release)) for job in instance.jobs]
-    lives = Ltgf(replace(instance, jobs=tuple(visible)))
+    lives = Ltgf(some_jobs(instance, visible))
     text = "rho of all jobs over their lives, of service alone"
     found: list[Fairness] = [(text, lives, life_bound(lives))]
     jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
-from ...instances.model import FULL_SPEED
+from ...instances.model import FULL_SPEED, some_jobs
 from ...instances.packed import PART
-from ...instances.remembered import remembered
+from ...instances.remembered import remember, remembered
 from ...solvers.policy import Rules
 from .run import EventKind, Events, Records, Run
 
@@ -173,11 +173,15 @@ def by_jobs(run: Run) -> Iterator[tuple[int, Run]]:
     for first, last in pairwise([0, *cuts, jobs]):
         columns = {name: getattr(run.records, name) for name in run.records.__dataclass_fields__}
         here = [[low < last and first <= high for low, high in span] for span in spans]
+        part = some_jobs(instance, instance.jobs[first:last])
+        speeds, number = _model_speeds(instance)
+        remember(_model_speeds, part, (speeds[first:last], number))
+        remember(_own_costs, part, _own_costs(instance)[first:last])
         yield (
             first,
             replace(
                 run,
-                instance=replace(instance, jobs=instance.jobs[first:last]),
+                instance=part,
                 records=Records(**{name: own[first:last] for name, own in columns.items()}),
                 schedule=segments_of(run.schedule.blocks(here[0]), range(first, last)),
                 events=_events_between(run.events.blocks(here[1]), first, last),
