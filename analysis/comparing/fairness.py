@@ -13,7 +13,7 @@ from ...instances.jobs import but_for
 from ...instances.model import Instance, some_jobs
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
-from ..driving.drive import models_of
+from ..driving.speeds import models_of
 from ..proofs.fluid_fairness import contended_bound, life_bound
 
 Fairness = tuple[str, Any, Bound]

@@ -20,8 +20,8 @@ from ...instances.remembered import remembered
 from ...solvers.result import Bound
 from ...solvers.user_order import UserOrderParams, user_order
 from ..driving import metrics
-from ..driving.drive import models_of
 from ..driving.run import Run
+from ..driving.speeds import models_of
 from ..proofs.bound import Effort
 from ..proofs.user_prices import user_bound
 

@@ -42,6 +42,7 @@ from .core.engine import Compiled
 from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
 from .run import Records, Run, plain
+from .speeds import job_speeds, models_of
 
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
@@ -290,11 +291,6 @@ def check_kind(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
         raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
 
 
-def models_of(instance: Instance[Any]) -> tuple[str, ...]:
-    """Return the distinct GPU models of a cluster, in the order of their first nodes."""
-    return tuple(dict.fromkeys(node.model for node in instance.cluster.nodes))
-
-
 def _named(models: Sequence[str]) -> str:
     return ", ".join(map(repr, models))
 
@@ -431,18 +427,6 @@ def _columns(instance: Instance[Any]) -> dict[str, Any]:
     for column in found.values():
         column.flags.writeable = False
     return found
-
-
-@remembered
-def job_speeds(instance: Instance[Any]) -> Ints:
-    """Return how fast each job runs on each GPU model of the cluster, in millionths."""
-    models = models_of(instance)
-    speeds = np.full((len(instance.jobs), len(models)), FULL_SPEED, dtype=np.int64)
-    own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)
-    for j, (named, pin) in enumerate(own):
-        if named or pin:
-            speeds[j] = [instance.jobs[j].speed_on_model(model) for model in models]
-    return speeds
 
 
 def _column(things: Sequence[Any], name: str) -> list[Any]:

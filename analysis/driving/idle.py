@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .drive import job_speeds, models_of
 from .run import Ints, Run
+from .speeds import job_speeds, models_of
 
 __all__ = ["fits_somewhere", "idle_while_waiting"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drive import models_of
 from .run import Floats, Ints, Run
 from .segments import Segments
+from .speeds import models_of
 
 MOST_PIECES = 10**8
 

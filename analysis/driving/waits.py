@@ -54,10 +54,10 @@ from ...instances import Schedule
 from ...instances.arrays import Bools
 from ...instances.model import FULL_SPEED
 from ..proofs.gpu_prices import GpuPrices
-from .drive import job_speeds, models_of
 from .metrics.parts import Line, over_segments, users_with_jobs
 from .run import EventKind, Ints, Run
 from .segments import segments_of
+from .speeds import job_speeds, models_of
 from .waits_core import Asked, Block, Pool, Sweep, finish, follow_back
 
 __all__ = ["REASONS", "Wait", "longest_waits"]

@@ -20,8 +20,8 @@ from ...solvers.result import Bound
 from ..comparing.bounded import REWARDS
 from ..comparing.replay import MODELS, Replay, trades_line
 from ..comparing.replayed import Replayed
-from ..driving.drive import models_of
 from ..driving.run import Run
+from ..driving.speeds import models_of
 from ..driving.waits import REASONS, longest_waits
 from ..proofs.gpu_prices import GpuPrices
 from . import chart_data, gantt_data, page, run_plots

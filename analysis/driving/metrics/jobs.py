@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from ....instances import Schedule
 from ....instances.model import FULL_SPEED, Instance
 from ....instances.remembered import remembered
-from ..drive import job_speeds, models_of
 from ..run import EventKind, Floats, Ints, Run
 from ..segments import Segments, by_jobs
+from ..speeds import job_speeds, models_of
 from .parts import (
     Line,
     active_jobs,
