@@ -13,6 +13,10 @@ from . import const
 from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
 from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
 
+#: when one in so many of a heap was taken off as too large, all others that are go at once: so
+#: often at most are those that stay looked at for each that goes
+MANY = 64
+
 
 @inner
 def _group(m, j):
@@ -135,7 +139,7 @@ def _decide_by_groups(m):
             expired += 1
         elif m.params[const.KIND] == const.LTGF:
             m.users[m.jobs[j].user].picked += m.jobs[j].gpus * (m.jobs[j].lease_end - now)
-    smallest = const.NONE
+    smallest, least = const.NONE, const.NONE
     for g in range(m.gangs.size):
         if m.gangs[g].waiting:
             smallest = min(smallest, m.gangs[g].size)
@@ -149,6 +153,7 @@ def _decide_by_groups(m):
         if m.jobs[j].gpus <= room:
             m.jobs[j].mark = const.CANDIDATE
             m.users[_group(m, j)].group_length += 1
+            least = min(least, m.jobs[j].gpus)
     at = 0
     for u in range(groups):
         m.users[u].group_at = at
@@ -166,19 +171,33 @@ def _decide_by_groups(m):
             heapify(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
             _set_user_key(m, u, lease)
     guarded = m.params[const.KIND] == const.LTGF and m.params[const.PATIENCE] >= 0 and expired > 0
-    selected, kept = pick(m, room, lease, guarded)
+    selected, kept, room = pick(m, room, lease, guarded, 0, 0, least)
     if selected == 0:
         return  # then every expired job has been picked
     _place_groups(m, selected, kept, expired)
 
 
+@inner
+def keep_fitting(m, u, room):
+    """Leave in the heap of a user only whom one can still pick."""
+    base, found = m.users[u].group_at, 0
+    for i in range(base, base + m.users[u].group_length):
+        j = m.lists[const.GROUP, i]
+        if m.jobs[j].mark == const.CANDIDATE and m.jobs[j].gpus <= room:
+            m.lists[const.GROUP, base + found] = j
+            found += 1
+    m.users[u].group_length = found
+    heapify(m, const.GROUP, base, found)
+
+
 @inlined
-def pick(m, room, lease, guarded):
+def pick(m, room, lease, guarded, selected, kept, least):
     """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first.
 
     Where `guarded`, jobs that have been passed over for the patience come before all others.
+    Nobody needs fewer than `least` GPUs. Returns how many are selected and kept, and the room left.
     """
-    selected = kept = turn = 0
+    turn = selected + kept
     while guarded and room > 0:
         j = _longest_due(m, room)
         if j < 0:
@@ -190,9 +209,10 @@ def pick(m, room, lease, guarded):
         selected = put(m, const.PICKED, selected, j)
         m.users[m.jobs[j].user].picked += lease * m.jobs[j].gpus
         _set_user_key(m, m.jobs[j].user, lease)
-    while room > 0:
+    while room >= least:
         best = -1
         for u in range(m.users.size if m.params[const.KIND] == const.LTGF else 1):
+            gone = 0
             while m.users[u].group_length:
                 top = m.lists[const.GROUP, m.users[u].group_at]
                 if m.jobs[top].mark == const.CANDIDATE:
@@ -202,6 +222,10 @@ def pick(m, room, lease, guarded):
                         m.users[u].passed = top
                 pop_first(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
                 m.users[u].group_length -= 1
+                gone += 1
+                if MANY * gone > m.users[u].group_length and m.users[u].passed >= 0:
+                    keep_fitting(m, u, room)
+                    gone = 0
             if m.users[u].group_length and (best < 0 or m.users[u].key < m.users[best].key):
                 best = u
         if best < 0:
@@ -222,7 +246,7 @@ def pick(m, room, lease, guarded):
         waits = guarded and passed >= 0 and m.jobs[passed].phase == const.WAITING
         if waits and m.jobs[passed].blocked < 0:
             m.jobs[passed].blocked = m.count[const.NOW]
-    return selected, kept
+    return selected, kept, room
 
 
 @inlined

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....instances.compiled import inlined, inner
 from . import const
-from .grouped import backfill_groups, expired_losers, heapify, pick, sort_losers
+from .grouped import backfill_groups, expired_losers, keep_fitting, pick, sort_losers
 from .machine import put
 from .place import place_selected, settle
 
@@ -43,18 +43,42 @@ def list_candidates(m):
     return candidates, room, expired
 
 
+@inner
+def _next_tier(m, first, fitting):
+    """Move those of the first tier in the list from `first` on to its front; where they end."""
+    tier, last = const.NONE, first
+    for i in range(first, fitting):
+        tier = min(tier, m.jobs[m.lists[const.GROUP, i]].tier)
+    for i in range(first, fitting):
+        j = m.lists[const.GROUP, i]
+        if m.jobs[j].tier == tier:
+            m.lists[const.GROUP, i] = m.lists[const.GROUP, last]
+            m.lists[const.GROUP, last] = j
+            last += 1
+    return last
+
+
 @inlined
 def give_leases(m, candidates, room, expired):
-    """Select and place the listed candidates by tier, score, second score and rank."""
-    fitting = 0
+    """Select and place the listed candidates by tier, score, second score and rank.
+
+    A tier is put in order only where there is room left for somebody.
+    """
+    fitting, least = 0, const.NONE
     for i in range(candidates):
         j = m.lists[BIDS, i]
         if m.jobs[j].gpus <= room:
             m.jobs[j].mark = const.CANDIDATE
             fitting = put(m, const.GROUP, fitting, j)
-    heapify(m, const.GROUP, 0, fitting)
-    m.users[0].group_at, m.users[0].group_length, m.users[0].passed = 0, fitting, -1
-    selected, kept = pick(m, room, 0, False)
+            least = min(least, m.jobs[j].gpus)
+    m.users[0].passed = -1
+    selected = kept = first = 0
+    while room >= least and first < fitting:
+        last = _next_tier(m, first, fitting)
+        m.users[0].group_at, m.users[0].group_length = first, last - first
+        keep_fitting(m, 0, room)
+        selected, kept, room = pick(m, room, 0, False, selected, kept, least)
+        first = last
     if selected:  # otherwise every expired job has been picked
         _place_all(m, selected, kept, expired)
 
