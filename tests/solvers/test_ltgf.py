@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from gangsched import registry
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf
@@ -94,3 +96,20 @@ def test_a_job_that_does_not_fit_does_not_keep_its_user_out() -> None:
 def test_bad_parameters(wrong: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         LtgfPolicy(**wrong)
+
+
+@pytest.mark.parametrize("seed", [6, 45])
+def test_who_is_passed_over_is_noted_where_many_do_not_fit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(
+            id=f"j{k}",
+            gpus=int(rng.choice([1, 1, 2, 3, 4])),
+            work=int(rng.integers(20, 400)),
+            release=int(rng.integers(0, 100)),
+        )
+        for k in range(40)
+    ]
+    policy = registry.policy("ltgf:renewal-first")[1]
+    found = starts(Instance(Cluster.of_sizes([4, 4]), jobs), policy, round_length=10, lease=40)
+    assert all(found.values())
