@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from .trading import Trade, log_of_changes, trade
 if TYPE_CHECKING:
     from .policy import GandivaFair
 
-__all__ = ["Kept", "LiteralSharing", "Profile", "among", "fits", "runs_on"]
+__all__ = ["Kept", "LiteralSharing", "Profile", "Rooms", "among", "fits", "runs_on"]
 
 Kind = tuple[int, str]  # user and group
 #: to which gains are compared, so that rounding breaks no ties
@@ -407,6 +408,23 @@ class Kept:
         self._profile.load(data["profile"])
 
 
+class Rooms:
+    """What gangs have a place on the nodes of which GPU models."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
+        for node in cluster.nodes:
+            self.sizes.setdefault(node.model, Counter())[node.gpus] += 1
+        self._fits = cache(lambda gang, model: fits(gang, self.sizes[model]))
+
+    def unable(self, job: Job) -> str:
+        """Why no model has enough nodes for a job."""
+        for model in self.sizes:
+            if runs_on(job, model) and self._fits(job.gpus, model):
+                return ""
+        return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
+
+
 class LiteralSharing:
     """Gandiva_fair by Algorithm 2 to the letter in one run.
 
@@ -418,16 +436,14 @@ class LiteralSharing:
 
     def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
         self.policy = policy
-        self._sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
-        for node in cluster.nodes:
-            self._sizes.setdefault(node.model, Counter())[node.gpus] += 1
+        self._rooms = Rooms(cluster)
         self._kept: Kept | None = None
         self._saved: Mapping[str, Any] | None = None
 
     @property
     def always_asked(self) -> bool:
         """Whether jobs may move though none waits: from a slow model to a fast one."""
-        return len(self._sizes) > 1
+        return len(self._rooms.sizes) > 1
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -438,9 +454,7 @@ class LiteralSharing:
 
     def unable(self, job: Job) -> str:
         """Why no model has enough nodes for a job."""
-        if any(fits(job.gpus, own) for name, own in self._sizes.items() if runs_on(job, name)):
-            return ""
-        return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
+        return self._rooms.unable(job)
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""

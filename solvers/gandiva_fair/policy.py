@@ -71,7 +71,7 @@ import numpy as np
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
-from .literal import LiteralSharing, Profile, among, fits, runs_on
+from .literal import LiteralSharing, Profile, Rooms, among, fits
 from .literal_one_model import LiteralOnOneModel
 from .sharing import Columns, CompiledSharing, Models, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
@@ -233,9 +233,7 @@ class TicketSharing:
 
     def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
         self.policy = policy
-        self._counts: dict[str, Counter[int]] = {}  # of the sizes of each model's nodes
-        for node in cluster.nodes:
-            self._counts.setdefault(node.model, Counter())[node.gpus] += 1
+        self._rooms = Rooms(cluster)
         self._core: SharingSteps | None = None
         self._saved: Mapping[str, Any] | None = None
         self._traded_by = np.zeros(0, dtype=np.bool_)  # who had jobs when shares were traded last
@@ -247,7 +245,7 @@ class TicketSharing:
     @property
     def always_asked(self) -> bool:
         """Whether jobs may move though none waits: from a slow model to a fast one."""
-        return len(self._counts) > 1
+        return len(self._rooms.sizes) > 1
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -256,9 +254,7 @@ class TicketSharing:
 
     def unable(self, job: Job) -> str:
         """Why no model has enough nodes for a job."""
-        if any(fits(job.gpus, own) for name, own in self._counts.items() if runs_on(job, name)):
-            return ""
-        return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
+        return self._rooms.unable(job)
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""

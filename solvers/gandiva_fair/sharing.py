@@ -534,7 +534,9 @@ class CompiledSharing:
     def _note(self, new: Ints, columns: Columns, kinds: Ints, flags: Ints) -> None:
         """The same with arrays: `flags` says which jobs can run on which models."""
         self.known += new.size
-        size = 1 + max(int(new.max()), int(kinds.max()))
+        # of one, as most are, without a reduction
+        one = new.size == 1
+        size = 1 + int(max(new[0], kinds[0]) if one else max(new.max(), kinds.max()))
         if size > len(self._c.jobs):
             self._c = self._grow[0](self._c, _capacity(size))
         given = new, *columns, kinds, flags, self._entries, self._smallest, self._count
