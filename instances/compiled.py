@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import njit, typeof
 from numba.core import event
+from numba.core.dispatcher import Dispatcher
 
 from .compiling import note_compile, note_wait
 
@@ -81,15 +82,29 @@ def _kept(function: Callable[..., Any], **options: Any) -> Any:
     except RuntimeError:
         _say_once()
         return njit(**options)(function)
-    _stamp(made, Path(function.__code__.co_filename).parent)
+    _stamp(made, function)
     return made
 
 
-def _stamp(made: Any, folder: Path) -> None:
-    """Let machine code be stale also where a module beside it has changed: it may be part of it."""
+def _stamp(made: Any, function: Callable[..., Any]) -> None:
+    """Let machine code be stale also where something has changed that may be part of it.
+
+    That are modules beside it and beside what its module calls, and numbers from elsewhere.
+    """
+    folders, numbers = {Path(function.__code__.co_filename).parent}, []
+    for name, value in sorted(function.__globals__.items()):
+        if isinstance(value, Dispatcher) and value in _folders:
+            folders |= _folders[value]
+        elif isinstance(value, int | float | tuple) and not name.startswith("__"):
+            numbers.append(f"{name}={value!r}")
+    _folders[made] = frozenset(folders)
     file = getattr(getattr(made, "_cache", None), "_cache_file", None)
     if file is not None:
-        file._source_stamp = (file._source_stamp, _state(folder))
+        file._source_stamp = (file._source_stamp, *map(_state, sorted(folders)), *numbers)
+
+
+#: of the modules that machine code may be made of
+_folders: dict[Any, frozenset[Path]] = {}
 
 
 @cache

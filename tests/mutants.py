@@ -223,7 +223,7 @@ class Copy:
         path = self.tree / mutant.path
         source, before = path.read_bytes(), path.stat()
         kept = self.folder / "unchanged"
-        if kept.exists() and not self._is_part_of_machine_code_elsewhere(path):
+        if kept.exists():
             shutil.copytree(kept, self.folder / "changed")
         self.writes += 1
         path.write_bytes(mutant.apply(source))
@@ -234,15 +234,6 @@ class Copy:
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         shutil.rmtree(self.folder / "changed", ignore_errors=True)
         return code != 0
-
-    def _is_part_of_machine_code_elsewhere(self, path: Path) -> bool:
-        """Whether compiled files of other folders take something from a file; of its own: stale."""
-        named = f"{path.stem} import".encode()
-        others = (file for layer in LAYERS for file in (self.tree / layer).rglob("*.py"))
-        return any(
-            file.parent != path.parent and b"compiled import" in source and named in source
-            for file, source in ((file, file.read_bytes()) for file in others)
-        )
 
 
 def judged(

@@ -164,23 +164,16 @@ def test_who_is_noticed(tree: Path) -> None:
     assert "x + x + 0" in (tree / "solvers" / "s.py").read_text()
 
 
-def test_machine_code_is_taken_only_where_it_is_that_of_the_mutant(tree: Path) -> None:
-    """Of files beside it machine code knows by itself that they have changed."""
-    inner = tree / "solvers" / "inner"
-    inner.mkdir()
-    (inner / "loops.py").write_text(
-        "from .n import N\nfrom ..s import f\nfrom ..compiled import c\n"
-    )
-    (inner / "n.py").write_text("N = 1\n")
+def test_a_mutant_runs_with_the_machine_code_that_there_is(tree: Path) -> None:
+    """Which knows by itself what it is made of, and whether that has changed."""
     made = Copy(tree, tree.parent / "copy")
     cached = made.folder / "unchanged" / "code"
     cached.parent.mkdir()
     cached.touch()
     time_before = (made.tree / "solvers" / "s.py").stat().st_mtime_ns
     seen = "import os; raise SystemExit(os.path.exists(os.environ['NUMBA_CACHE_DIR'] + '/code'))"
-    for name, expected in (("s.py", False), ("inner/n.py", True), ("inner/loops.py", True)):
-        mutant = Mutant(f"solvers/{name}", "f", 1, 0, 0, " ", "", "")
-        assert made.killed(mutant, ["python", "-c", seen], 60) == expected
+    mutant = Mutant("solvers/s.py", "f", 1, 0, 0, " ", "", "")
+    assert made.killed(mutant, ["python", "-c", seen], 60)
     assert (made.tree / "solvers" / "s.py").stat().st_mtime_ns == time_before
     assert cached.exists()
     assert not (made.folder / "changed").exists()

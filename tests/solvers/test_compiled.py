@@ -58,6 +58,38 @@ def test_machine_code_is_stale_when_a_module_beside_it_has_changed(
     assert list(tmp_path.rglob("outer_part.twice*.nbi"))  # it was kept, and not read again
 
 
+def test_machine_code_is_stale_when_what_it_takes_from_another_folder_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    head = "from gangsched.instances.compiled import compiled, inner\n"
+    names = {name: f"{name}_module" for name in ("outer", "beside", "far", "number")}
+    for name in names:
+        (tmp_path / name).mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path / name))
+    (tmp_path / "outer" / "beside_module.py").write_text(
+        f"{head}from far_module import more\n\n\n@inner\ndef most(x):\n    return more(x)\n"
+    )
+    (tmp_path / "outer" / "outer_module.py").write_text(
+        f"{head}from beside_module import most\nfrom number_module import TEN\n\n\n"
+        "@compiled\ndef twice(x):\n    return TEN * most(x)\n"
+    )
+    found = []
+    for more, ten in ((1, 10), (5, 10), (5, 20), (5, 20)):
+        (tmp_path / "far" / "far_module.py").write_text(
+            f"{head}\n\n@inner\ndef more(x):\n    return x + {more}\n"
+        )
+        (tmp_path / "number" / "number_module.py").write_text(f"TEN = {ten}\n")
+        for module in names.values():
+            sys.modules.pop(module, None)
+        importlib.invalidate_caches()
+        _compiled._state.cache_clear()
+        twice = importlib.import_module("outer_module").twice
+        found.append(twice(1))
+    assert found == [20, 60, 120, 120]
+    assert sum(twice.stats.cache_hits.values()) == 1
+
+
 def test_run_times_leave_out_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[tuple[float, float]] = []
     monkeypatch.setattr(compiling, "_waits", waits)
