@@ -475,11 +475,14 @@ def open_round(c, waiting, running, ran, speed):
     row, gone = 2 * models + ALL, 2 * models + STOP
     c.count[STAMP] += 1
     c.count[NEW] = 0
+    for u in range(c.users.size):
+        c.users[u].asked, c.users[u].owned = 0, c.users[u].quota
     for i in range(waiting.size + running.size):
         j = waiting[i] if i < waiting.size else running[i - waiting.size]
         c.lists[row, i] = j
         c.jobs[j].stamp = c.count[STAMP]
         c.count[NEW] += c.jobs[j].home < 0
+        c.users[c.jobs[j].user].asked += c.jobs[j].gang
     c.count[ACTIVE] = waiting.size + running.size
     ended = 0
     for g in range(2 * models):
@@ -503,11 +506,6 @@ def open_round(c, waiting, running, ran, speed):
     gpus = 0.0
     for g in range(models):
         gpus += c.models[g].gpus
-    for u in range(c.users.size):
-        c.users[u].asked, c.users[u].owned = 0, c.users[u].quota
-    for i in range(c.count[ACTIVE]):
-        j = c.lists[row, i]
-        c.users[c.jobs[j].user].asked += c.jobs[j].gang
     _by_demand(c.users, gpus)
     for u in range(c.users.size):
         c.users[u].worth = c.users[u].tickets

@@ -69,6 +69,8 @@ def queue_jobs(c, unhoused):
     """
     row, queue, size, equal = 2 * c.models.size + ALL, 2 * c.models.size + STOP, 0, True
     for runs in (True, False):
+        if runs and unhoused:
+            continue  # who runs has a home
         for i in range(c.count[ACTIVE]):
             j = c.lists[row, i]
             if (c.jobs[j].run_length > 0) == runs and (
