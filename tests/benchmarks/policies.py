@@ -102,6 +102,8 @@ COMMANDS: dict[str, tuple[str, float]] = {
     "compare rar-contention-2 (four jobs)": ("compare rar-contention-2", 1.5),
     "help": ("--help", 0.3),
 }  # fmt: skip
+#: of which the first use after `gangsched warm-up` is timed
+FIRST = ("compare rar-contention-2", f"{PHILLY} --policies fifo,ltgf,themis --effort quick")
 
 
 class Timed:
@@ -294,6 +296,27 @@ def commands(options: argparse.Namespace, older: Path | None) -> Iterator[str]:
         cpu, before = (statistics.median(taken[path]) for path in (None, older))
         more = "" if older is None or math.isnan(before) else f"{before / cpu:.1f}"
         yield f"| {name} | {cpu:.2f} | {target:g} | {'yes' if cpu < target else 'no'} | {more} |"
+    yield from first_uses(options)
+
+
+def first_uses(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the lines of the table of first uses, with machine code that was made beforehand."""
+    head = "command", "CPU (s) of the first use", "of later ones", "first / later", "target"
+    yield from ("", "### After `gangsched warm-up`", "", f"| {' | '.join(head)} |")
+    yield "|---|" + "--:|" * 4
+    with tempfile.TemporaryDirectory() as cache:
+        code = {"NUMBA_CACHE_DIR": cache}
+        made, _ = command_cost(["warm-up"], None, options.room / "this", code)
+        yield f"| warm-up, from nothing | {made:.0f} | | | |"
+        for text in FIRST:
+            given = command_words(text, options)
+            costs = [
+                command_cost(given, None, options.room / "this", code)[0]
+                for _ in range(options.runs + 1)
+            ]
+            first, later = costs[0], statistics.median(costs[1:])
+            name = text.replace("FOLDER/", "")
+            yield f"| {name} | {first:.2f} | {later:.2f} | {first / later:.2f} | 2 |"
 
 
 def command_words(text: str, options: argparse.Namespace) -> list[str]:
@@ -301,12 +324,15 @@ def command_words(text: str, options: argparse.Namespace) -> list[str]:
     return text.replace("FOLDER", str(options.folder.resolve())).split()
 
 
-def command_cost(words: list[str], path: Path | None, room: Path) -> tuple[float, float]:
+def command_cost(
+    words: list[str], path: Path | None, room: Path, code: dict[str, str] | None = None
+) -> tuple[float, float]:
     """CPU seconds and MiB of a command; without the options of bounds where a checkout knows none.
 
-    NaN where it fails.
+    NaN where it fails. Byte code is kept, as it is where nobody forbids it.
     """
     more = {} if path is None else {"PYTHONPATH": str(path)}
+    more |= {**(code or {}), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "gangsched", *words]
     with subprocess.Popen(
         command, env={**os.environ, **more}, cwd=room, stdout=subprocess.DEVNULL,
@@ -315,7 +341,7 @@ def command_cost(words: list[str], path: Path | None, room: Path) -> tuple[float
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode and "--effort" in words:
-        return command_cost(words[: words.index("--effort")], path, room)
+        return command_cost(words[: words.index("--effort")], path, room, code)
     if process.returncode:
         return math.nan, math.nan
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 2**10
