@@ -129,3 +129,43 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip("real traces are not here: no folder ../shared/traces beside the project")
     return folder
+
+
+# --- commands in this process --------------------------------------------------------------------
+
+
+@pytest.fixture
+def gangsched_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Run a command in this process, in an empty folder."""
+    import command_line
+
+    return command_line.runner(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Every kind of file that the commands read, and those that they refuse."""
+    import command_line
+
+    return command_line.write_files(tmp_path / "files")
+
+
+@pytest.fixture
+def drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Run `gangsched replay` in this process, in a folder with the trace log.csv and theirs.py."""
+    import replay_commands
+
+    return replay_commands.runner(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def replay(drawn: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same without pictures in the report, which take most of the time."""
+    import replay_commands
+
+    replay_commands.leave_out_pictures(monkeypatch)
+    return drawn

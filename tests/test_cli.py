@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
 import json
 import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 
 import gangsched
-import web_page
-from gangsched import registry, screen
-from gangsched.analysis.papers import reproduce, theorems
-from gangsched.analysis.papers.claim import Claim, Mutant, Sides, Verdict, less
-from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
+from command_line import (
+    FAST,
+    QUEUE,
+    Gangsched,
+    Outcome,
+    assert_self_contained,
+    process,
+    table,
+    toy_figure,
+    write_solvers,
+)
+from gangsched import registry
+from gangsched.analysis.papers import reproduce
+from gangsched.analysis.papers.experiment import FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.columns import COMPARED
-from gangsched.cli import app, main, warm_up
 from gangsched.cli import compare as cli
-from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
-from gangsched.formulations.io import problem_from_dict, problem_to_dict
+from gangsched.formulations.io import problem_from_dict
 from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    RingJob,
-    Schedule,
-    Segment,
-    compiling,
     library,
 )
 from gangsched.instances.heterogeneous import random_market
-from gangsched.instances.io import write_json
 from gangsched.io import save
 from gangsched.solvers import Bound
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
@@ -57,173 +46,6 @@ COMMANDS = (
     "solve", "compare", "replay", "audit", "describe", "convert", "proof", "traces", "demo",
     "reproduce", "theorems", "library", "list", "doctor",
 )  # fmt: skip
-FAST = "first-fit,list_scheduling"  # no annealing
-
-
-def ring(id: str, gpus: int, iterations: int = 6) -> RingJob:
-    """A job of as many slots as iterations: one iteration a slot."""
-    return RingJob(id=id, gpus=gpus, iterations=iterations, gradient=0.0, base_time=0.9)
-
-
-# Two gangs of two and one of four on four GPUs: 6 slots side by side, then 6 more; area 48 / 4.
-INSTANCE = Instance(
-    Cluster.uniform(nodes=2, gpus_per_node=2),
-    [ring("a", 2), ring("b", 2), ring("c", 4)],
-    name="abc",
-)
-# Three jobs of four slots on two GPUs: 8 slots, but an area of only 12 / 2.
-GAP = Instance(Cluster.of_sizes([1, 1]), [ring(id, 1, 4) for id in "abc"])
-
-# One lease on two GPUs: the gang of two is worth more, the single GPU more for each GPU.
-QUEUE = UniSched(
-    Instance(
-        Cluster.of_sizes([2]),
-        [
-            DeadlineJob(id="gang", gpus=2, work=600, rewards=[(600, 100)]),
-            DeadlineJob(id="one", gpus=1, work=600, rewards=[(600, 60)]),
-        ],
-    )
-)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Gangsched = Callable[..., Outcome]
-
-
-@pytest.fixture
-def gangsched_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gangsched:
-    """Run a command in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-
-    def run(*args: object) -> Outcome:
-        with pytest.raises(SystemExit) as caught:
-            main([str(arg) for arg in args])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return Outcome(caught.value.code, seen.out, seen.err)
-
-    return run
-
-
-def environment(**more: str) -> dict[str, str]:
-    hidden = ("FORCE_COLOR", "COLUMNS", "LINES", "NO_COLOR")
-    return {**{k: v for k, v in os.environ.items() if k not in hidden}, **more}
-
-
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "gangsched", *map(str, args)]
-
-
-def process(*args: object, cwd: Path, **more: str) -> Outcome:
-    """Run a command as a process of its own, with pipes."""
-    done = subprocess.run(
-        command(*args), cwd=cwd, env=environment(**more), capture_output=True, text=True,
-        errors="surrogateescape", timeout=120, check=False,
-    )  # fmt: skip
-    return Outcome(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """Every kind of file that the commands read, and those that they refuse."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    save(folder / "instance.json", INSTANCE)
-    write_json(folder / "problem.json", problem_to_dict(RarDdls(GAP)))
-    wide = Instance(Cluster.of_sizes([2]), [ring("wide", 3)])
-    save(folder / "wide.json", wide)
-    save(folder / "schedule.json", Schedule.of([Segment(0, 0, 4, {0: 1})]))
-    (folder / "broken.json").write_text('{"format": ')
-    (folder / "list.json").write_text("[1, 2]")
-    (folder / "nan.json").write_text('{"format": NaN}')
-    (folder / "binary.json").write_bytes(b"\xff\xfe\x00")
-    (folder / "other.json").write_text('{"format": "xyz", "version": 1, "kind": "instance"}')
-    write_json(folder / "unknown.json", {**problem_to_dict(RarDdls(GAP)), "problem": "tsp"})
-    write_json(folder / "queue.json", problem_to_dict(QUEUE))
-    rewards = problem_to_dict(DeadlineRewards(QUEUE.instance))
-    write_json(folder / "rewards.json", {**rewards, "parameters": {"elastic": 1}})
-    (folder / "empty.csv").write_text("")
-    write_traces(folder)
-    return folder
-
-
-def write_traces(folder: Path) -> None:
-    """Five jobs in each of the three documented formats; the last needs 16 GPUs."""
-    rows = [(1, 100), (2, 4000), (4, 50), (1, 9), (16, 600)]
-    with (folder / "trace.csv").open("w", newline="") as file:
-        lines = csv.writer(file)
-        lines.writerow(["timestamp", "duration", "num_gpus", "cluster"])
-        for hour, (gpus, seconds) in enumerate(rows):
-            lines.writerow([f"2017-10-07 0{hour}:00:00", seconds, gpus, "vc1"])
-    fields = [
-        [i + 1, 60 * i, 0, seconds, gpus, -1, -1, gpus, -1, -1, 1, 7, *[-1] * 6]
-        for i, (gpus, seconds) in enumerate(rows)
-    ]
-    text = "\n".join(" ".join(map(str, line)) for line in fields)
-    (folder / "trace.swf").write_text(f"; Version: 2.2\n{text}\n")
-    log = [
-        {
-            "status": "Pass", "vc": "vc1", "user": "u", "jobid": f"application_{i}",
-            "submitted_time": f"2017-10-07 0{i}:00:00",
-            "attempts": [
-                {
-                    "start_time": "2017-10-08 00:00:00",
-                    "end_time": f"2017-10-08 {seconds // 3600:02}:{seconds // 60 % 60:02}"
-                    f":{seconds % 60:02}",
-                    "detail": [{"ip": "m1", "gpus": [f"gpu{g}" for g in range(gpus)]}],
-                }
-            ],
-        }
-        for i, (gpus, seconds) in enumerate(rows)
-    ]  # fmt: skip
-    (folder / "trace.json").write_text(json.dumps(log))
-
-
-def write_solvers(folder: Path, name: str = "theirs") -> str:
-    """A module with solvers of somebody else: good, slow, raising, returning rubbish."""
-    (folder / f"{name}.py").write_text(
-        "import pathlib, sys, time\n"
-        "from dataclasses import replace\n"
-        "from gangsched.solvers import first_fit\n"
-        "def good(problem, *, seed, time_limit):\n"
-        "    return first_fit(problem, compiled=False)\n"
-        "def slow(problem, *, seed, time_limit):\n"
-        "    pathlib.Path('started').touch()\n"
-        "    time.sleep(100)\n"
-        "def nap(problem, *, seed, time_limit):\n"
-        "    time.sleep(0.5)\n"
-        "    return first_fit(problem, compiled=False)\n"
-        "def broken(problem, *, seed, time_limit):\n"
-        "    raise ValueError('two\\nlines')\n"
-        "def leaves(problem, *, seed, time_limit):\n"
-        "    sys.exit(3)\n"
-        "def rubbish(problem, *, seed, time_limit):\n"
-        "    return 17\n"
-        "def boasts(problem, *, seed, time_limit):\n"
-        "    return replace(first_fit(problem, compiled=False), bound=None, objective=1)\n"
-        "def forgets(problem, *, seed, time_limit):\n"
-        "    made = first_fit(problem, compiled=False)\n"
-        "    return replace(made, solution=type(made.solution).of([]), objective=0, bound=None)\n"
-        "def no_keywords(problem):\n"
-        "    return first_fit(problem, compiled=False)\n"
-    )
-    return name
-
-
-def table(out: str) -> dict[str, list[str]]:
-    """Rows of a table by their first cell."""
-    start = next(i for i, line in enumerate(out.splitlines()) if line.startswith("──"))
-    rows = (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[start + 1 :])
-    return {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
 
 
 def test_compare_measures_a_trace_on_the_cluster_of_an_instance(
@@ -358,12 +180,6 @@ def test_compare_takes_an_instance_file(gangsched_: Gangsched, files: Path) -> N
     assert_self_contained(Path("gangsched-compare.html"))
     assert sorted(os.listdir()) == ["files", "gangsched-compare.html", "out.json"]
     assert "written: gangsched-compare.html, out.json" in done.out
-
-
-def assert_self_contained(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert "<svg" in text
-    web_page.assert_self_contained(text)
 
 
 def test_compare_takes_a_problem_file_and_a_setting(gangsched_: Gangsched, files: Path) -> None:
@@ -589,13 +405,6 @@ def test_demo_works_on_a_small_instance(
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
-def toy_figure(name: str, cells: Callable[..., list[FigureCell]]) -> Experiment:
-    return Experiment(
-        name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
-        drawing=lambda study: Figure(),
-    )  # fmt: skip
-
-
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,144 +442,6 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
     done = gangsched_("reproduce", "rar_ddls:fig5", "--out", "figures")
     assert done.code == 0
     assert sorted(os.listdir("figures")) == [f"rar_ddls-fig5.{k}" for k in ("csv", "json", "png")]
-
-
-# --- theorems ------------------------------------------------------------------------------------
-
-
-def claim(id: str, check: Callable[[int], Sides], **more: Any) -> Claim[int]:
-    plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
-    return Claim(
-        id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
-        **{**plain, **more},
-    )  # fmt: skip
-
-
-def interrupt(n: int) -> Sides:
-    raise KeyboardInterrupt
-
-
-NINE: Mutant[int] = Mutant(statement="n <= 7", sides=less(2))
-HOLDS = claim("holds", lambda n: Sides(n, 9), mutant=NINE, samples=40)
-FAILS = claim("fails", lambda n: Sides(9, n))
-FOUR = {"four": lambda: 4}
-REFUTED = claim(
-    "too_much", lambda n: Sides(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR,
-    source="ours, on page 3",
-)  # fmt: skip
-
-
-@pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def put(*given: Claim[int]) -> None:
-        monkeypatch.setattr(theorems, "CLAIMS", {claim.id: claim for claim in given})
-
-    return put
-
-
-def blocks(out: str) -> dict[str, list[str]]:
-    """Lines of each claim, by its id."""
-    found = (block.splitlines() for block in out.split("\n\n"))
-    return {lines[0].partition(":")[0]: lines for lines in found if ": " in lines[0]}
-
-
-def test_theorems_shows_what_refutes_and_what_holds(
-    gangsched_: Gangsched, claims: Callable[..., None]
-) -> None:
-    claims(HOLDS, REFUTED)
-    done = gangsched_("theorems")
-    assert (done.code, done.err) == (0, "")
-    shown = blocks(done.out)
-    assert shown["holds"][:2] == ["holds: proved", "n <= 9"]
-    pattern = r"40 draws, 40 applicable, [34]\d strict; mutant \(n <= 7\) killed in [1-9]\d?"
-    assert re.fullmatch(pattern, shown["holds"][2])
-    assert shown["too_much"][0] == "too_much: refuted (ours)"
-    assert shown["too_much"][2].endswith("strict; counterexample four: 4 <= 3 fails")
-    assert "2 claims, 1 of them ours: 1 proved, 1 refuted; 0 loose." in done.out
-
-
-def test_theorems_stand_under_their_paper(
-    gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    last = replace(HOLDS, id="last")
-    claims(HOLDS, REFUTED, last)
-    papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
-    monkeypatch.setattr(theorems, "PAPERS", papers)
-    found = [block.splitlines()[0] for block in gangsched_("theorems").out.split("\n\n")]
-    starts = [line.partition(":")[0] for line in found]
-    assert starts[:5] == ["Doe 1999", "holds", "Roe 2001", "too_much", "last"]
-
-
-def test_one_theorem_is_shown_in_full(gangsched_: Gangsched, claims: Callable[..., None]) -> None:
-    claims(HOLDS, REFUTED)
-    done = gangsched_("theorems", "too-much")
-    assert done.code == 0
-    assert done.out.startswith("too_much (ours, on page 3)\nn <= 9\nverdict: refuted\n")
-    assert "four: 4 <= 3 fails" in done.out
-    assert "holds" not in done.out
-
-
-def test_a_run_that_disagrees_with_a_verdict_fails(
-    gangsched_: Gangsched, claims: Callable[..., None]
-) -> None:
-    claims(HOLDS, FAILS)
-    done = gangsched_("theorems")
-    assert done.code == 1
-    assert "DISAGREES" in blocks(done.out)["fails"][2]
-    assert "DISAGREES" not in blocks(done.out)["holds"][2]
-    assert "verdict: proved, AGAINST THIS RUN" in gangsched_("theorems", "fails").out
-
-
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"mutant": None}, "NOT SHOWN: no case kills the mutant"),
-        ({"mutant": replace(NINE, sides=less(0))}, "NOT SHOWN: no case kills the mutant (n <= 7)"),
-        (
-            {"check": lambda n: Sides(0, n // 8), "mutant": None},
-            "NOT SHOWN: at least 10 have to be strict",
-        ),
-        ({"mutant": replace(NINE, loose="so")}, "dies, though the claim is called loose"),
-    ],
-)
-def test_a_run_that_could_not_have_said_otherwise_fails(
-    gangsched_: Gangsched, claims: Callable[..., None], more: dict[str, Any], why: str
-) -> None:
-    claims(replace(HOLDS, **more))
-    done = gangsched_("theorems")
-    assert done.code == 1
-    assert why in blocks(done.out)["holds"][2]
-    assert "verdict: proved, NOT SHOWN BY THIS RUN" in gangsched_("theorems", "holds").out
-
-
-def test_a_loose_claim_says_how_near_its_cases_come(
-    gangsched_: Gangsched, claims: Callable[..., None]
-) -> None:
-    mutant: Mutant[int] = Mutant(statement="n <= 8", sides=less(1), loose="n is at most 8")
-    claims(replace(HOLDS, mutant=mutant))
-    done = gangsched_("theorems")
-    assert done.code == 0
-    shown = "survives: loose, the nearest case is at 0.889 of the bound (n is at most 8)"
-    assert shown in blocks(done.out)["holds"][2]
-    assert "1 proved; 1 loose." in done.out
-
-
-def test_theorems_interrupted_show_what_is_finished(
-    gangsched_: Gangsched, claims: Callable[..., None]
-) -> None:
-    claims(HOLDS, claim("stops", interrupt), FAILS)
-    done = gangsched_("theorems")
-    assert done.code == 130
-    assert list(blocks(done.out))[:1] == ["holds"]
-    assert "fails: " not in done.out
-    assert done.err == "gangsched: interrupted, not finished: stops, fails\n"
-
-
-@pytest.mark.slow
-def test_every_claim_of_the_papers_is_confirmed(gangsched_: Gangsched) -> None:
-    done = gangsched_("theorems")
-    assert done.code == 0
-    assert [name for name in blocks(done.out) if name in theorems.CLAIMS] == list(theorems.CLAIMS)
 
 
 # --- bad input -----------------------------------------------------------------------------------
@@ -953,227 +624,3 @@ def test_a_write_that_fails_late_is_one_line(
     assert done.code == 2
     assert "first-fit" in table(done.out)  # the work is not lost
     assert done.err == "gangsched: error: r.html: No space left on device\n"
-
-
-# --- Ctrl-C --------------------------------------------------------------------------------------
-
-
-def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Outcome:
-    """Start a command, wait until the slow solver runs, send SIGINT."""
-    child = subprocess.Popen(
-        command(*args), cwd=cwd, env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-        # a background job of a shell ignores SIGINT, and its children with it
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
-    )  # fmt: skip
-    try:
-        for _ in range(600):
-            if (cwd / "started").exists() or child.poll() is not None:
-                break
-            time.sleep(0.1)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
-    finally:
-        child.kill()
-    return Outcome(child.returncode, out, err)
-
-
-@pytest.mark.process
-def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
-    module = write_solvers(tmp_path)
-    args = (
-        "compare",
-        files / "problem.json",
-        "--solvers",
-        f"{module}:good,{module}:slow,first-fit",
-    )
-    args = (*args, "--json", "o.json", "--report", "r.html")
-    done = interrupted(args, tmp_path, environment(PYTHONPATH=str(tmp_path)))
-    assert done.code == 130
-    assert list(table(done.out)) == ["theirs:good"]
-    assert done.err == "gangsched: interrupted, not finished: theirs:slow, first-fit\n"
-    data = json.loads((tmp_path / "o.json").read_text())
-    assert [row["solver"] for row in data["rows"]] == ["theirs:good"]
-    assert data["unfinished"] == ["theirs:slow", "first-fit"]
-    assert_self_contained(tmp_path / "r.html")
-
-
-@pytest.mark.parametrize("name", ["compare", "solve"])
-def test_ctrl_c_before_anything_is_finished_writes_nothing(
-    gangsched_: Gangsched, files: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(problem: object, *, seed: int, time_limit: float | None) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "solver", lambda stem, name: ("stop", stop))
-    option = "--solver" if name == "solve" else "--solvers"
-    done = gangsched_(name, files / "problem.json", option, "stop", "--json", "o.json")
-    assert done == Outcome(130, "", "gangsched: interrupted\n")
-    assert os.listdir() == ["files"]
-
-
-def test_ctrl_c_in_reproduce_writes_nothing(
-    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stopped(cell: FigureCell) -> dict[str, Any]:
-        raise KeyboardInterrupt
-
-    cell = FigureCell(instance="i", policy="p", run=stopped)
-    toy = toy_figure("rar_ddls:toy", lambda: [cell])
-    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
-    done = gangsched_("reproduce", "rar_ddls:toy")
-    assert done == Outcome(130, "", "gangsched: interrupted\n")
-    assert os.listdir("out") == []
-
-
-# --- pipes and terminals -------------------------------------------------------------------------
-
-
-@pytest.mark.process
-def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
-    module = write_solvers(tmp_path)
-    args = (
-        "compare",
-        files / "problem.json",
-        "--solvers",
-        f"{module}:good,{module}:nap",
-        "--report",
-        "r.html",
-    )
-    done = process(*args, cwd=tmp_path, PYTHONPATH=str(tmp_path), TERM="xterm-256color")
-    assert (done.code, done.err) == (0, "")
-    assert "\x1b" not in done.out
-    assert "\r" not in done.out
-    lines = done.out.splitlines()
-    (settings,) = [line for line in lines if line.startswith("Information: ")]  # to be searched
-    assert max(len(line) for line in lines if line != settings) <= 80
-
-
-@pytest.mark.process
-def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
-    """As in `gangsched compare ... | head -1`."""
-    module = write_solvers(tmp_path)
-    args = ("compare", files / "problem.json", "--solvers", f"{module}:good", "--json", "o.json")
-    read, write = os.pipe()
-    os.close(read)
-    env = environment(PYTHONPATH=str(tmp_path))
-    done = subprocess.run(
-        command(*args), cwd=tmp_path, env=env, stdout=write, stderr=subprocess.PIPE, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
-    os.close(write)
-    assert "Traceback" not in done.stderr
-    assert len(json.loads((tmp_path / "o.json").read_text())["rows"]) == 1
-    assert_self_contained(tmp_path / "gangsched-compare.html")
-
-
-@pytest.mark.process
-def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
-    module = write_solvers(tmp_path)
-    args = ("compare", files / "problem.json", "--solvers", f"first-fit,{module}:nap")
-    main, child = pty.openpty()
-    run = subprocess.Popen(
-        command(*args), cwd=tmp_path, stdin=child, stdout=child, stderr=child,
-        env=environment(PYTHONPATH=str(tmp_path), COLUMNS="80", LINES="24", TERM="xterm"),
-    )  # fmt: skip
-    os.close(child)
-    seen = b""
-    try:
-        while chunk := os.read(main, 4096):
-            seen += chunk
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(main)
-    assert run.wait(timeout=60) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
-    assert "preparing first-fit" in text
-    assert f"{module}:nap (2 of 2)" in text
-    lines = re.split(r"[\r\n]+", text)
-    assert max(map(len, lines)) <= 80
-    assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
-
-
-@pytest.mark.process
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    heavy = "matplotlib numba pyomo scipy networkx highspy"
-    for module, names in (("compare", heavy), ("app", f"{heavy} numpy rich gangsched.screen")):
-        code = (
-            f"import sys, gangsched.cli.{module}\nprint(*{{*{names.split()}}} & {{*sys.modules}})"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.split() == [], module
-
-
-def test_help_says_of_commands_what_their_docstrings_do() -> None:
-    for name, (place, text) in app.COMMANDS.items():
-        module, _, function = place.partition(":")
-        loaded = getattr(importlib.import_module(f"gangsched.cli.{module}"), function)
-        assert (loaded.__doc__ or "").partition("\n")[0] == text, name
-
-
-@pytest.mark.slow
-def test_warm_up_runs_its_parts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    every = [*warm_up._parts()]
-    assert {part[0] for part in every if len(part) == 1} == {*registry.POLICIES}
-    problems = registry.PROBLEMS.items()
-    assert {part for part in every if len(part) == 2} == {
-        (stem, name) for stem, entry in problems for name in entry.solvers
-    }
-    monkeypatch.setattr(warm_up, "_parts", lambda: [("fifo",), ("rar-ddls", "first-fit")])
-    warm_up.warm_up()
-    done = capsys.readouterr()
-    assert done.out.startswith("machine code is ready (2 parts, ")
-    assert done.err == "gangsched: compiling machine code, which takes a few minutes\n"
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
-def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:
-    child = subprocess.Popen(
-        command("warm-up"), env=environment(NUMBA_CACHE_DIR=str(tmp_path)), start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        for _ in range(600):
-            if [*tmp_path.rglob("*.nbi")]:
-                break
-            time.sleep(0.1)
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
-        out, err = child.communicate(timeout=180)  # until nobody holds the pipes
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-    assert (child.returncode, out) == (130, "")
-    assert err.splitlines() == [
-        "gangsched: compiling machine code, which takes a few minutes", "gangsched: interrupted",
-    ]  # fmt: skip
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
-def test_a_ctrl_c_while_processes_begin_is_not_lost() -> None:
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
-        with warm_up._deferred():
-            code = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-            os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1)
-    assert b"SIGINT" in done.stdout
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-
-def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with screen.announced():
-        compiling.note_compile()
-        compiling.note_compile()
-    compiling.note_compile()
-    said = capsys.readouterr().err
-    assert said.count("compiling machine code, once after an installation") == 1
-    with screen.announced():
-        pass
-    compiling.note_compile()
-    assert capsys.readouterr().err == ""

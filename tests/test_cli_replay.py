@@ -1,19 +1,11 @@
-"""`gangsched replay`: tables, files, interrupts and resuming, others' policies, bad traces."""
+"""`gangsched replay`: tables, files, policies of others, bad traces."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
-import pty
-import random
 import re
-import runpy
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,16 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from rich.console import Console
 
-import full_disk
-from gangsched import Cluster, Instance, Job, Node, User, drive
+from gangsched import Cluster, Instance, Node, drive
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.run_io import load_run
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show import run_plots
-from gangsched.cli import main
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.formulations.sharing_incentive import SharingIncentive
@@ -39,159 +28,21 @@ from gangsched.instances.heterogeneous import family_of, with_speeds
 from gangsched.instances.io import instance_hash, save
 from gangsched.registry import policy as policy_of
 from gangsched.solvers import Bound, Fifo, Srtf
-from layout import ROOT
+from replay_commands import (
+    CLUSTER,
+    HEADER,
+    LOG,
+    MIXED,
+    POLICIES,
+    ROWS,
+    TRACE,
+    TWO,
+    Replay,
+    expected,
+    lines,
+    table,
+)
 from web_page import Page
-
-Replay = Callable[..., tuple[int, str, str]]
-
-HEADER = "timestamp,duration,num_gpus,cluster"
-# hour and minute of the submission, seconds, GPUs, virtual cluster; on two nodes of four GPUs
-ROWS = [
-    ("01:00:10", 7_000, 8, "a"),
-    ("01:01:00", 600, 2, "b"),
-    ("01:02:30", 3_000, 4, "b"),
-    ("01:10:00", 90, 1, "a"),
-    ("03:00:00", 1_200, 8, "a"),
-    ("03:00:00", 45, 2, "c"),
-    ("03:05:00", 400, 6, "b"),
-]
-CLUSTER = ("--nodes", 2, "--gpus-per-node", 4)
-TRACE = ("log.csv", "--reader", "philly-csv", *CLUSTER)
-LOG = TRACE[:3]
-MIXED = ("--nodes", "v100:1x4,k80:2x4")
-TWO = ("--policies", "fifo,srtf")
-
-# A policy by order of the gang, that others wrote, and policies that go wrong
-POLICIES = """
-import sys
-import time
-from pathlib import Path
-
-import numpy as np
-from gangsched.solvers import Decision, Preempts
-
-
-class Widest:
-    name = "widest"
-    preempts = Preempts.NEVER
-
-    def decide(self, state):
-        waiting = state.waiting
-        return Decision(order=waiting[np.argsort(-state.gpus[waiting], kind="stable")])
-
-
-class Raises(Widest):
-    def decide(self, state):
-        raise KeyError("two\\nlines")
-
-
-class Leaves(Widest):
-    def decide(self, state):
-        sys.exit(3)
-
-
-class Invents(Widest):
-    def decide(self, state):
-        return Decision(order=[99])
-
-
-class Lazy(Widest):
-    def decide(self, state):
-        return Decision()
-
-
-class Rubbish(Widest):
-    def decide(self, state):
-        return "fifo"
-
-
-class Slow(Widest):
-    def decide(self, state):
-        Path("started").touch()
-        if not Path("go").exists():
-            time.sleep(0.2)
-        return super().decide(state)
-
-
-class Steady(Widest):
-    def decide(self, state):
-        Path("started").touch()
-        time.sleep(0.05)
-        return super().decide(state)
-
-
-class NoPolicy:
-    pass
-"""
-
-# The command with checkpoints after every other round
-OFTEN = """
-import sys
-from gangsched.analysis.driving import drive
-from gangsched.cli import main
-
-drive.MINUTE, drive.FEW, drive.MANY = 0.0, 2, 2
-main(sys.argv[1:])
-"""
-
-
-def lines(rows: Sequence[tuple[str, int, int, str]]) -> list[str]:
-    return [HEADER, *(f"2017-10-07 {t},{s},{g},{vc}" for t, s, g, vc in rows)]
-
-
-@pytest.fixture
-def drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Replay:
-    """Run the command in this process, in a folder with the trace log.csv and theirs.py."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    Path("log.csv").write_text("\n".join(lines(ROWS)) + "\n")
-    Path("theirs.py").write_text(POLICIES)
-
-    def run(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(["replay", *map(str, args)])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, seen.out, seen.err
-
-    return run
-
-
-@pytest.fixture
-def replay(drawn: Replay, monkeypatch: pytest.MonkeyPatch) -> Replay:
-    """The same without pictures in the report, which take most of the time."""
-    for name in ("overview", "user_fairness", "cluster_use", "deadlines"):
-        monkeypatch.setattr(run_plots, name, lambda *_, **__: Figure(figsize=(1, 1)))
-    return drawn
-
-
-def expected() -> Instance[Job]:
-    """The instance of ROWS, made without a reader or a conversion."""
-    clocks = [tuple(map(int, t.split(":"))) for t, *_ in ROWS]
-    release = [3_600 * h + 60 * m + s - 3_610 for h, m, s in clocks]
-    jobs = [
-        Job(id=f"row{i}", gpus=g, release=r, work=s, user=vc)
-        for i, (r, (_, s, g, vc)) in enumerate(zip(release, ROWS, strict=True), 1)
-    ]
-    users = [User("a", weight=17), User("b", weight=12), User("c", weight=2)]
-    return Instance(Cluster.uniform(nodes=2, gpus_per_node=4), jobs, users, name="log")
-
-
-def table(out: str, heading: str) -> dict[str, list[str]]:
-    """Rows by policy of the table whose head has a word."""
-    text = out.splitlines()
-    head = next(i for i, line in enumerate(text) if heading in line)
-    start = next(i for i in range(head, len(text)) if text[i].startswith("──"))
-    rows = (re.split(r"\s{2,}", line.strip()) for line in text[start + 1 : start + 12])
-    found: dict[str, list[str]] = {}
-    for cells in rows:
-        if cells[0] in found or (cells == [""] and "any policy" in found):
-            break
-        if len(cells) > 1:
-            found[cells[0]] = cells[1:]
-    return found
 
 
 def test_the_json_file_has_what_driving_and_measuring_give(replay: Replay) -> None:
@@ -700,187 +551,6 @@ def test_without_a_run_there_is_no_report(replay: Replay) -> None:
     assert not Path("replay.html").exists()
 
 
-# --- kept runs, interrupts, terminals ------------------------------------------------------------
-
-
-def test_kept_runs_are_taken_only_when_asked_and_when_they_fit(replay: Replay) -> None:
-    kept = (*TRACE, "--policies", "fifo,theirs.py:Widest", "--save-runs", "runs")
-    assert replay(*kept)[0] == 0
-    instance, *folders = sorted(Path("runs").iterdir(), key=lambda path: path.is_dir())
-    folders.sort()
-    assert instance.name == f"instance-{instance_hash(expected())[:16]}.json.gz"
-    assert [folder.stem for folder in folders] == ["fifo", "theirs_py_Widest"]
-    run = load_run(folders[0])
-    assert run == drive(expected(), Fifo())
-    assert run.instance == expected()
-    instance.unlink()  # as 0.1.0 left it
-    stamp = [(folder / "run.json").read_bytes() for folder in folders]
-    code, out, _ = replay(*kept, "--resume")
-    assert code == 0
-    assert [(folder / "run.json").read_bytes() for folder in folders] == stamp  # not even rewritten
-    assert table(out, "least rho")["fifo"][-1] == f"{run.runtime:.2f} s"
-    assert instance.exists()
-    for change in (("--lease", 600), ("--first", 3), ("--nodes", 3)):
-        code, out, err = replay(*kept, "--resume", *change)
-        assert (code, out) == (2, "")
-        assert re.search(r"the earlier run of 'fifo' is of other (rules|instance)\n$", err)
-    assert replay(*kept, "--first", 3)[0] == 0  # without --resume they are replaced
-    assert len(load_run(folders[0]).records) == 3
-
-
-def test_a_run_that_was_never_saved_whole_is_run_again(replay: Replay) -> None:
-    kept = (*TRACE, "--policies", "fifo,srtf", "--save-runs", "runs", "--resume")
-    assert replay(*kept[:-1])[0] == 0
-    head = next(Path("runs").glob("srtf.*")) / "run.json"
-    stamp = head.read_bytes()
-    head.unlink()
-    assert replay(*kept)[0] == 0
-    assert json.loads(head.read_bytes())["tables"] == json.loads(stamp)["tables"]
-
-
-def test_a_full_disk_costs_files_and_not_the_results(
-    replay: Replay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = (*TRACE, "--policies", "fifo,srtf", "--save-runs", "runs")
-    assert replay(*kept, "--json", "r.json")[0] == 0
-    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
-    with monkeypatch.context() as patch:
-        full_disk.fill(patch)
-        code, out, err = replay(*kept, "--json", "r.json", "--lease", 600)
-    assert (code, err) == (2, "gangsched: error: r.json: No space left on device\n")
-    assert list(table(out, "certified")) == ["fifo", "srtf", "best known", "any policy"]
-    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
-
-
-def test_runs_that_cannot_be_kept_are_named(
-    replay: Replay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(path: Path, run: Any) -> None:
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr("gangsched.analysis.driving.run_io.save_run", refuse)
-    code, out, err = replay(*TRACE, *TWO, "--save-runs", "runs", "--json", "r.json")
-    assert code == 2
-    assert re.search(r"runs.fifo\.\w+: No space left on device; runs.srtf\.\w+: No space", err)
-    assert len(json.loads(Path("r.json").read_text())["rows"]) == 2
-    assert list(table(out, "certified")) == ["fifo", "srtf", "best known", "any policy"]
-
-
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "gangsched", "replay", *map(str, args)]
-
-
-def environment() -> dict[str, str]:
-    hidden = ("FORCE_COLOR", "COLUMNS", "LINES", "NO_COLOR")
-    return {k: v for k, v in os.environ.items() if k not in hidden}
-
-
-def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
-    for _ in range(1200):
-        if path.exists() or process.poll() is not None:
-            return
-        time.sleep(0.1)
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
-def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
-    replay: Replay, tmp_path: Path
-) -> None:
-    names = ("--policies", "fifo,theirs.py:Slow,srtf")
-    args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
-    process = subprocess.Popen(
-        command(*args), cwd=tmp_path, env=environment(), text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    wait_for(tmp_path / "started", process)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert err == "gangsched: interrupted, not finished: theirs.py:Slow, srtf\n"
-    assert list(table(out, "certified")) == ["fifo", "best known", "any policy"]
-    data = json.loads((tmp_path / "r.json").read_text())
-    assert data["unfinished"] == ["theirs.py:Slow", "srtf"]
-    assert "1 policy ran 7 jobs" in (tmp_path / "replay.html").read_text()
-    Path("go").touch()
-    assert replay(*args, "--resume")[0] == 0
-    resumed = json.loads(Path("r.json").read_text())
-    assert replay(*args)[0] == 0
-    whole = json.loads(Path("r.json").read_text())
-    digests = [[row["digest"] for row in data["rows"]] for data in (resumed, whole)]
-    assert digests[0] == digests[1]
-    assert len(digests[0]) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
-@pytest.mark.parametrize("seed", range(20))
-def test_a_replay_that_was_killed_at_any_time_is_resumed_to_the_same_bytes(
-    replay: Replay, tmp_path: Path, seed: int
-) -> None:
-    rng = random.Random(seed)
-    names = ("--policies", "fifo,theirs.py:Steady,srtf,ltgf", "--overhead", 5)
-    args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
-    process = subprocess.Popen(
-        [sys.executable, "-c", OFTEN, "replay", *map(str, args)], cwd=tmp_path, env=environment(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    wait_for(tmp_path / rng.choice(["runs", "started"]), process)
-    time.sleep(rng.uniform(0, 1.5))
-    process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
-    process.communicate(timeout=120)
-    assert replay(*args, "--resume")[0] == 0
-    resumed = without_timing(json.loads(Path("r.json").read_text()))
-    assert replay(*args)[0] == 0
-    assert without_timing(json.loads(Path("r.json").read_text())) == resumed
-
-
-def without_timing(data: Any) -> Any:
-    """The same data without its blocks `timing`."""
-    if isinstance(data, dict):
-        return {name: without_timing(part) for name, part in data.items() if name != "timing"}
-    return [without_timing(part) for part in data] if isinstance(data, list) else data
-
-
-def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:
-    """What a command writes on a terminal of 80 columns."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        command(*args), cwd=cwd, env={**environment(), "TERM": "xterm"}, stdin=follower,
-        stdout=follower, stderr=follower, close_fds=True,
-    )  # fmt: skip
-    os.close(follower)
-    seen = b""
-    try:
-        while part := os.read(leader, 4096):
-            seen += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(leader)
-    assert process.wait(120) == 0
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
-def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) -> None:
-    text = seen_on_a_terminal((*TRACE, *TWO), tmp_path)
-    assert "reading log.csv" in text or "preparing fifo" in text
-    assert max(map(len, re.split(r"[\r\n]+", text))) <= 80
-    assert "certified" in text
-    code, _, err = replay(*TRACE, *TWO)
-    assert (code, err) == (0, "")
-
-
-def test_progress_names_policy_and_jobs() -> None:
-    from gangsched.cli import replay as replaying
-
-    told: list[str] = []
-    replaying._progress(told.append, ["fifo", "srtf"], "srtf", 1200, 5000)
-    replaying._progress(told.append, ["fifo", "srtf"], "bounds", 0, 0)
-    assert told == ["srtf (2 of 2): 1,200 of 5,000 jobs complete", "bounds"]
-
-
 # --- what words mean -----------------------------------------------------------------------------
 
 
@@ -942,95 +612,6 @@ def test_the_hash_of_the_instance_stands_wherever_results_do(replay: Replay) -> 
     assert json.loads(Path("r.json").read_text())["instance_hash"] == own
     assert own in Path("replay.html").read_text()
     assert Path(f"runs/instance-{own[:16]}.json.gz").exists()
-
-
-# --- what the pages show -------------------------------------------------------------------------
-
-UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
-
-
-def shows_what_is_printed(name: str, replay: Replay, tables: int = 1) -> None:
-    def run(command: list[str]) -> str:
-        code, out, err = replay(*command[1:])
-        assert (code, err) == (0, "")
-        return out
-
-    UPDATE["prepare"](Path())
-    page = (ROOT / name).read_text("utf-8")
-    fresh = UPDATE["filled"](page, run)
-    assert len(UPDATE["SHOWN"].findall(page)) == tables
-    wrong = UPDATE["timeless"](fresh) != UPDATE["timeless"](page)
-    assert not wrong, f"run: python docs/update_replays.py; it prints\n{fresh}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [UPDATE["TUTORIAL"], UPDATE["POLICY"]])
-def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None:
-    shows_what_is_printed(name, replay)
-
-
-@pytest.mark.slow
-def test_the_page_of_philly_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
-    Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(UPDATE["PHILLY"], replay)
-
-
-def test_the_readme_has_its_first_table() -> None:
-    readme, philly = ((ROOT / UPDATE[name]).read_text("utf-8") for name in ("README", "PHILLY"))
-    assert UPDATE["excerpted"](readme, philly) == readme
-    assert UPDATE["excerpted"](readme.replace("smallest-area", "x"), philly) == readme
-    assert len(readme.split()) < 1_000
-
-
-@pytest.mark.exhaustive
-def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path) -> None:
-    Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(UPDATE["RESULTS"], replay, tables=3)
-
-
-def test_notes_on_a_page_are_written_without_its_policies() -> None:
-    page = """
-```console
-gangsched replay x --policies ltgf,themis --seed 0
-```
-
-```text
-x: 4 jobs
-- old
-
-table: old
-
-words: old
-```
-
-below: old
-"""
-    asked: list[str] = []
-
-    def run(command: list[str]) -> str:
-        asked.append(" ".join(command))
-        return "x: 5 jobs\n- new\n\ntable: new\n\nwords: new\n"
-
-    assert UPDATE["noted"](page, run) == page.replace("x: 4 jobs\n- old", "x: 5 jobs\n- new")
-    assert asked == ["replay x --policies fifo --seed 0"]
-
-
-def test_settings_on_a_page_are_written_but_for_what_policies_know() -> None:
-    page = "```console\ngangsched replay x --policies srtf\n```\n\n```text\nx\n\n{}\n```\n"
-    made = "Information: {}; seeds: {}; excluded: no job; parameters: 1; certificate: 2."
-    fresh = UPDATE["noted"](page.format(made.format("told", "old")),
-                            lambda _: f"x\n\n{made.format('none', 'new')}\n")  # fmt: skip
-    assert fresh == page.format(made.format("told", "new"))
-
-
-def test_a_wrong_number_on_a_page_is_seen() -> None:
-    page = "```console\ngangsched replay x\n```\n\n```text\nfifo  1.25   0.10 s\n```\n"
-    same, other = (
-        UPDATE["filled"](page, lambda _, text=text: f"fifo  {text}    10.31 s  \n")
-        for text in ("1.25", "1.26")
-    )
-    assert UPDATE["timeless"](same) == UPDATE["timeless"](page)
-    assert UPDATE["timeless"](other) != UPDATE["timeless"](page)
 
 
 # --- deadlines -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from layout import sources
+from layout import ROOT, sources
 
 LAYERS = ["verify", "instances", "formulations", "solvers", "analysis"]
 STEMS = ["unisched", "rar_ddls", "irmp", "gandiva_fair", "ltgf"]
@@ -199,6 +199,12 @@ def test_no_file_and_no_function_is_too_long(module: str) -> None:
     source = SOURCES[module].read_text("utf-8")
     assert too_long(source) == []
     assert (len(source.splitlines()) > MOST_LINES) == (module in TABLES)
+
+
+def test_no_file_of_tests_is_too_long() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    lines = [len(path.read_text("utf-8").splitlines()) for path in files]
+    assert [path.name for path, n in zip(files, lines, strict=True) if n > MOST_LINES] == []
 
 
 def test_a_function_that_is_too_long_is_seen_without_its_docstring() -> None:
