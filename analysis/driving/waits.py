@@ -276,7 +276,8 @@ class _History:
         protected = np.isin(ends, own) & np.isin(ends, self.suspensions)
         lease = np.maximum(begins, ends - self.run.rules.lease_length)
         lease = np.where(protected, lease, ends)
-        low, high = np.searchsorted(self.times, (begins.min(initial=0), ends.max(initial=0)))
+        within = (begins[0], ends[-1]) if begins.size else (0, 0)
+        low, high = np.searchsorted(self.times, within)
         edges = _distinct([begins, lease, ends, self.times[low:high]])
         start, spell = edges[:-1], np.searchsorted(begins, edges[:-1], side="right") - 1
         inside = (spell >= 0) & (start < ends[spell])
