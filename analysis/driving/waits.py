@@ -72,6 +72,7 @@ REASONS: Mapping[str, str] = {
     "fairness": "jobs that came later had the GPUs, while its user had their fair share",
     "order": "jobs that came later had the GPUs, while its user had less than their fair share",
 }
+CELLS = 1 << 22  # times by job that are looked at together: 13 bytes each
 LONG_AGO = np.iinfo(np.int64).min  # before anybody held anything
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -219,16 +220,17 @@ class _History:
 
     def waits(self) -> Iterator[Wait]:
         """Yield the wait of each job, its seconds summed up by reason."""
-        if not self.jobs:
-            return
-        sweep = self._sweep()
-        for job, fits, held in zip(self.jobs, sweep.fits, sweep.held, strict=True):
-            begins, ends = self._spells(job)
-            reasons = dict.fromkeys(REASONS, 0)
-            for name, seconds in self._reasons(job, begins, ends, fits, held):
-                reasons[name] += seconds
-            spells = tuple(zip(begins.tolist(), ends.tolist(), strict=True))
-            yield Wait(job, int((ends - begins).sum()), reasons, spells)
+        some = max(1, CELLS // self.times.size)
+        for first in range(0, len(self.jobs), some):
+            jobs = self.jobs[first : first + some]
+            sweep = self._sweep(np.array(jobs, dtype=np.int64))
+            for job, fits, held in zip(jobs, sweep.fits, sweep.held, strict=True):
+                begins, ends = self._spells(job)
+                reasons = dict.fromkeys(REASONS, 0)
+                for name, seconds in self._reasons(job, begins, ends, fits, held):
+                    reasons[name] += seconds
+                spells = tuple(zip(begins.tolist(), ends.tolist(), strict=True))
+                yield Wait(job, int((ends - begins).sum()), reasons, spells)
 
     def priced(self, wait: Wait, prices: GpuPrices) -> Wait:
         """Add what GPUs were worth meanwhile; run times are those of the job's own gang."""
@@ -317,9 +319,9 @@ class _History:
             yield name, int(long[rest & holds].sum())
             rest = rest & ~holds
 
-    def _sweep(self) -> Sweep:
-        """Where the jobs' gangs fit and what is held, from each time on."""
-        rows, jobs = self.run.records, np.array(self.jobs, dtype=np.int64)
+    def _sweep(self, jobs: Ints) -> Sweep:
+        """Where gangs of some jobs fit and what is held, from each time on."""
+        rows = self.run.records
         kinds, kind = np.unique(np.stack([self.model, self.sizes]), axis=1, return_inverse=True)
         user = rows.user.astype(np.int64)
         gang = rows.gpus[jobs].astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gangsched import Cluster, Instance, Job, drive
+from gangsched.analysis.driving import waits
 from gangsched.analysis.driving.idle import fits_somewhere
 from gangsched.analysis.driving.metrics.users import user_fair_time
 from gangsched.analysis.driving.run import EventKind, Run
@@ -161,6 +162,14 @@ def test_segments_may_stand_in_any_order() -> None:
     schedule = Schedule.of(list(run.schedule)[i] for i in mixed)
     assert np.any(np.diff(schedule.end) < 0)
     assert longest_waits(replace(run, schedule=schedule)) == longest_waits(run)
+
+
+def test_few_jobs_at_a_time_have_the_same_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = drive(crowd(1), policy("ltgf")[1], **RULES)
+    whole = longest_waits(run, 10)
+    assert len(whole) > 3
+    monkeypatch.setattr(waits, "CELLS", 1)
+    assert longest_waits(run, 10) == whole
 
 
 def test_a_run_that_holds_more_than_there_is_has_no_reasons() -> None:
