@@ -327,7 +327,8 @@ class _History:
         gang = rows.gpus[jobs].astype(np.int64)
         asked = Asked(gang, self.rank[jobs], user[jobs], self.able[jobs])
         pool = Pool(kind.ravel(), kinds[1].copy(), kinds[0].copy(), self.rank, user)
-        slots = np.zeros((int(self.sizes.sum()) + 1, 3), dtype=np.int64)
+        held = min(int(self.sizes.sum()), self.plan.entries)  # at once, each at least one GPU
+        slots = np.zeros((held + 1, 3), dtype=np.int64)
         slots[:, 0] = np.arange(1, len(slots) + 1)
         idle = np.zeros((kinds.shape[1], int(self.sizes.max()) + 1), dtype=np.int64)
         np.add.at(idle, (pool.kind, self.sizes), 1)
