@@ -20,8 +20,9 @@ from gangsched.registry import PROBLEMS, policy, solver
 from .bounds import tampered
 from .digests import wide
 from .instances import market, queue, revenue, ring_problem
+from .parts import Own
 from .plain import drawing, page, pictures
-from .policies import leaves, other, put, read_json
+from .policies import crowd, leaves, other, put, read_json
 from .table import attempt, named, places, policies
 from .wide import EARN, LONGEST, throng
 
@@ -504,6 +505,34 @@ def wide_wrong_calls(folder: Path) -> Any:
             for value in wrong:
                 changed = [*args[:k], value, *args[k + 1 :]]
                 found.setdefault(f"{name} {k}", []).append(brief(attempt(call, *changed, **given)))
+    return found
+
+
+@wide
+def wide_starts(folder: Path) -> Any:
+    """Numbers of a start, of jobs of three kinds: what can be carried out, and what cannot."""
+    found: dict[str, Any] = {}
+    numbers = {
+        "gpus": (None, 0, -1, 1, 2, 4, 9, True, 2.5, "2"),
+        "profile": (0, -60, 60, 90, 120, 61, 600, 2**41, 60 * 2**36, True, 60.0, None),
+        "nodes": (None, {}, {0: 0}, {0: 1}, {0: 2}, {1: 1, 0: 1}, {99: 1}, {-1: 1}, {0: 99}),
+        "ps": (None, {}, {0: 1}, {0: 0}),
+    }
+    for kind in ("jobs", "models", "deadlines"):
+        for name, values in numbers.items():
+            for value in values:
+                instance, rules = crowd(1, kind)
+                start = partial(gs.solvers.Start, **{"nodes": None, name: value})
+
+                def decide(state: Any, start: Any = start) -> Any:
+                    first = [start(int(j)) for j in state.waiting[:1]]
+                    return gs.solvers.Decision(start=first)
+
+                own = Own("starts", gs.solvers.Preempts.NEVER, decide)
+                run = attempt(gs.drive, instance, own, **rules, until=2400)
+                found[f"{kind} {name}={value!r}"] = (
+                    run if isinstance(run, str) else [run.now, run.digest()[:10]]
+                )
     return found
 
 
