@@ -33,8 +33,7 @@ from typing import Any
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.model import FULL_SPEED, Instance, Job
-from ...instances.remembered import remembered
+from ...instances.model import FULL_SPEED, Job
 from .packings import stepped, thresholded
 from .readers import integer, integers, item, listed
 
@@ -316,13 +315,8 @@ def _priced_machine(
 
 def _room(problem: CompletionTime) -> dict[str, int]:
     """GPUs of each model, in the order of the models' first nodes."""
-    return _room_in(problem.instance)
-
-
-def _room_in(instance: Instance[Any]) -> dict[str, int]:
-    """The same of an instance."""
     room: dict[str, int] = {}
-    for node in instance.cluster.nodes:
+    for node in problem.instance.cluster.nodes:
         room[node.model] = room.get(node.model, 0) + node.gpus
     return room
 
@@ -337,21 +331,15 @@ def _able(job: Job, room: Mapping[str, int]) -> dict[str, int]:
     return able
 
 
-def _alone(problem: CompletionTime) -> Sequence[int]:
+def _alone(problem: CompletionTime) -> list[int]:
     """p_j of every job: seconds on its fastest model."""
-    return _alone_in(problem.instance)
-
-
-@remembered
-def _alone_in(instance: Instance[Any]) -> tuple[int, ...]:
-    """The same, once for all problems of an instance."""
-    room, fastest, found = _room_in(instance), dict[Any, int](), list[int]()
-    for job in instance.jobs:
+    room, fastest, found = _room(problem), dict[Any, int](), list[int]()
+    for job in problem.jobs:
         kind = job.gpus, job.pin, tuple(job.speeds.items()) if job.speeds else ()
         if kind not in fastest:
             fastest[kind] = max(_able(job, room).values())
         found.append(-(-FULL_SPEED * (job.work or 0) // fastest[kind]))
-    return tuple(found)
+    return found
 
 
 def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:
