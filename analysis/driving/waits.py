@@ -73,6 +73,7 @@ REASONS: Mapping[str, str] = {
     "order": "jobs that came later had the GPUs, while its user had less than their fair share",
 }
 CELLS = 1 << 22  # times by job that are looked at together: 13 bytes each
+SLOTS = 1 << 16  # at least, for GPUs that are held at once, also by a run that breaks its rules
 LONG_AGO = np.iinfo(np.int64).min  # before anybody held anything
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -144,7 +145,7 @@ def longest_waits(run: Run, most: int = 5, *, prices: GpuPrices | None = None) -
     ------
     ValueError
         For a run without its instance, prices of another number of GPU models, or `most` below 1;
-        where at some time more GPUs are held than there are.
+        where far more GPUs are held at once than there are.
 
     Notes
     -----
@@ -327,7 +328,7 @@ class _History:
         gang = rows.gpus[jobs].astype(np.int64)
         asked = Asked(gang, self.rank[jobs], user[jobs], self.able[jobs])
         pool = Pool(kind.ravel(), kinds[1].copy(), kinds[0].copy(), self.rank, user)
-        held = min(int(self.sizes.sum()), self.plan.entries)  # at once, each at least one GPU
+        held = min(max(int(self.sizes.sum()), SLOTS), self.plan.entries)  # at once
         slots = np.zeros((held + 1, 3), dtype=np.int64)
         slots[:, 0] = np.arange(1, len(slots) + 1)
         idle = np.zeros((kinds.shape[1], int(self.sizes.max()) + 1), dtype=np.int64)
@@ -345,7 +346,7 @@ class _History:
             start, end = (np.searchsorted(self.times, times) for times in (plan.start, plan.end))
             block = Block(plan.job, start, end, plan.ptr, plan.node, plan.gpus)
             if not follow_back(block, asked, pool, sweep):
-                raise ValueError("waits: the run holds more GPUs of a node than it has")
+                raise ValueError("waits: the run holds many more GPUs at once than there are")
         finish(asked, pool, sweep)
         return sweep
 

@@ -81,9 +81,11 @@ def _fits(gang: int, able: Bools, pool: Pool, idle: Ints) -> bool:
 def _set_free(node: int, more: int, pool: Pool, sweep: Sweep) -> None:
     """Let more GPUs of a node be free, or fewer."""
     kind = pool.kind[node]
-    sweep.idle[kind, sweep.free[node]] -= 1
+    if sweep.free[node] >= 0:  # below that of a run that breaks its rules
+        sweep.idle[kind, sweep.free[node]] -= 1
     sweep.free[node] += more
-    sweep.idle[kind, sweep.free[node]] += 1
+    if sweep.free[node] >= 0:
+        sweep.idle[kind, sweep.free[node]] += 1
 
 
 @inner
@@ -120,17 +122,17 @@ def _count(block: Block, i: int, asked: Asked, pool: Pool, sweep: Sweep) -> None
 
 @compiled
 def follow_back(block: Block, asked: Asked, pool: Pool, sweep: Sweep) -> bool:
-    """Go back in time through segments; False where a node would have to have more GPUs."""
+    """Go back in time through segments; False where more is held at once than there are slots."""
     for i in range(block.job.size - 1, -1, -1):
         while sweep.place[0] >= block.end[i]:
             _step_back(asked, pool, sweep)
         _count(block, i, asked, pool, sweep)
         for entry in range(block.ptr[i], block.ptr[i + 1]):
             node, gpus, slot = block.node[entry], block.gpus[entry], sweep.place[1]
-            if gpus > sweep.free[node]:
-                return False
-            if gpus < 1 or block.start[i] >= block.end[i]:
+            if gpus < 1:
                 continue
+            if slot == sweep.slots.shape[0]:
+                return False
             _set_free(node, -gpus, pool, sweep)
             sweep.place[1] = sweep.slots[slot, 0]
             sweep.slots[slot] = sweep.begun[block.start[i]], node, gpus

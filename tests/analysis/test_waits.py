@@ -172,12 +172,20 @@ def test_few_jobs_at_a_time_have_the_same_waits(monkeypatch: pytest.MonkeyPatch)
     assert longest_waits(run, 10) == whole
 
 
-def test_a_run_that_holds_more_than_there_is_has_no_reasons() -> None:
-    jobs = [Job(id=i, gpus=2, work=100) for i in "ab"]
+def test_a_run_that_holds_more_than_there_is_has_its_reasons_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = [Job(id=i, gpus=g, work=100) for i, g in (("a", 2), ("b", 2), ("c", 1))]
     run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
-    both = Schedule.of([Segment(job=j, start=j, end=j + 100, gpus={0: 2}) for j in range(2)])
-    with pytest.raises(ValueError, match="more GPUs of a node than it has"):
-        longest_waits(replace(run, schedule=both))
+    two = [Segment(job=j, start=0, end=100, gpus={0: 2}) for j in range(2)]
+    last = Segment(job=2, start=240, end=340, gpus={0: 1})
+    both = replace(run, schedule=Schedule.of([*two, last]))
+    (wait,) = longest_waits(both, 1)
+    assert {k: s for k, s in wait.reasons.items() if s} == dict(second_by_second(both, wait.job))
+    monkeypatch.setattr(waits, "SLOTS", 0)
+    six = [Segment(job=j % 3, start=0, end=100, gpus={0: 1}) for j in range(6)]
+    with pytest.raises(ValueError, match="many more GPUs at once than there are"):
+        longest_waits(replace(run, schedule=Schedule.of(six)))
 
 
 def test_wrong_calls() -> None:
