@@ -364,9 +364,11 @@ class _History:
 
 def _by_end(plan: Schedule) -> Schedule:
     """The same segments in order of their ends, as the driver has them anyway."""
-    ends = np.concatenate([[0], *plan.pieces("end")])
-    if np.any(np.diff(ends) < 0):
-        return Schedule.of(sorted(plan, key=lambda segment: segment.end))
+    last = 0
+    for ends in plan.pieces("end"):
+        if np.any(np.diff(ends, prepend=last) < 0):
+            return Schedule.of(sorted(plan, key=lambda segment: segment.end))
+        last = ends[-1] if ends.size else last
     return plan
 
 

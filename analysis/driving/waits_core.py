@@ -55,7 +55,7 @@ class Sweep(NamedTuple):
     held: NDArray[np.int32]  # (asked, 3, times) GPUs: where it can run, of later jobs, of its user
     free: Ints  # by node
     idle: Ints  # (kinds, sizes) how many nodes have so many GPUs free
-    slots: Ints  # (GPUs + 1, 3)
+    slots: Ints  # (what is held at once, at the most, 3)
     begun: Ints  # by time: the first slot of what begins to be held then, -1
     place: Ints  # the time, and the first slot that is free
 
