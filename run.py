@@ -19,6 +19,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "gangsched-installed.json"
 LOG = VENV / "gangsched-install.log"
 WARM = VENV / "gangsched-compiled"
+MACHINE_CODE = VENV / "gangsched-machine-code"
 
 # What each command needs installed; every entry includes those before it.
 EXTRAS = ["", "[test]", "[dev]"]
@@ -184,10 +186,35 @@ def install(extra: str) -> None:
     say(f"installing {what} into .venv{patience}")
     started = time.monotonic()
     STAMP.unlink(missing_ok=True)
+    WARM.unlink(missing_ok=True)
     pip(*build_requirements())
-    pip("--no-build-isolation", "--config-settings=editable_mode=strict", "-e", f"{ROOT}{extra}")
+    set_machine_code_aside()
+    try:
+        editable = "--no-build-isolation", "--config-settings=editable_mode=strict", "-e"
+        pip(*editable, f"{ROOT}{extra}")
+    finally:
+        put_machine_code_back()
     STAMP.write_text(json.dumps({"fingerprint": wanted, "extra": extra}))
     say(f"installed in {time.monotonic() - started:.0f} s")
+
+
+def set_machine_code_aside() -> None:
+    """Move machine code out of the folder of links to the sources, which pip makes anew."""
+    for path in ROOT.glob("build/__editable__.gangsched-*/**/__pycache__/*.nb[ic]"):
+        aside = MACHINE_CODE.joinpath(*path.relative_to(ROOT / "build").parts[1:])
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(aside)
+
+
+def put_machine_code_back() -> None:
+    """Move it beside the new links; what a module that is gone was compiled to is deleted."""
+    for links in ROOT.glob("build/__editable__.gangsched-*"):
+        for aside in MACHINE_CODE.glob("**/*.nb[ic]"):
+            path = links / aside.relative_to(MACHINE_CODE)
+            if (path.parents[1] / (path.name.partition(".")[0] + ".py")).exists():
+                path.parent.mkdir(exist_ok=True)
+                aside.replace(path)
+        shutil.rmtree(MACHINE_CODE, ignore_errors=True)
 
 
 def read_stamp() -> dict[str, str | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +12,7 @@ import zipfile
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -131,6 +134,48 @@ def test_the_wheel_works_outside_this_folder(built: tuple[Path, Path]) -> None:
     assert re.search(r"first-fit +\d+", shown)
     some = "tests/instances/test_model.py", "tests/test_layers.py", "tests/test_packaging.py"
     assert " passed" in release.run(python, "-m", "pytest", "-q", *some, cwd=project, quiet=True)
+
+
+def test_machine_code_outlives_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = load_runner(tmp_path, monkeypatch)
+    links = tmp_path / "build/__editable__.gangsched-1/gangsched"
+
+    def install(*args: str) -> None:
+        if "-e" in args:
+            shutil.rmtree(links.parent, ignore_errors=True)
+            (links / "solvers").mkdir(parents=True)
+            (links / "solvers" / "core.py").touch()
+
+    monkeypatch.setattr(runner, "pip", install)
+    runner.install("")
+    for name in "core.sum-3.py311.1.nbc", "core.sum-3.py311.nbi", "gone.sum-3.py311.nbi":
+        (links / "solvers/__pycache__").mkdir(exist_ok=True)
+        (links / "solvers/__pycache__" / name).write_text(name)
+    runner.WARM.touch()
+    runner.install("[test]")
+    kept = {path.name: path.read_text() for path in links.rglob("*.nb?")}
+    assert kept == {name: name for name in ("core.sum-3.py311.1.nbc", "core.sum-3.py311.nbi")}
+    assert not runner.WARM.exists()  # so that what is missing is compiled
+    assert not runner.MACHINE_CODE.exists()
+
+
+def load_runner(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """run.py as a module, at work in another folder in which nothing is installed."""
+    spec = importlib.util.spec_from_file_location("run", ROOT / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    for name in "VENV", "STAMP", "WARM", "MACHINE_CODE":
+        monkeypatch.setattr(runner, name, root / getattr(runner, name).relative_to(runner.ROOT))
+    monkeypatch.setattr(runner, "ROOT", root)
+    monkeypatch.setattr(runner, "make_environment", lambda: None)
+    monkeypatch.setattr(runner, "runs", lambda *command: True)
+    (root / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    runner.VENV.mkdir()
+    return runner
 
 
 def test_the_oldest_versions_are_the_lower_bounds() -> None:
