@@ -6,6 +6,10 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from types import MemberDescriptorType
 from typing import Any
 
 #: integers have at most so many digits: Python refuses to write and to read much longer ones
@@ -16,6 +20,29 @@ _TOO_LONG = 10**MOST_DIGITS
 def set_field(record: object, name: str, value: object) -> None:
     """Set a field of a frozen record."""
     object.__setattr__(record, name, value)
+
+
+def but_for(record: Any, name: str, value: Any) -> Any:
+    """Return a record with another value of a field, which is as right as the one that it had."""
+    kind: Any = type(record)
+    other = object.__new__(kind)
+    for get, put in _slots(kind):
+        put(other, get(record))
+    set_field(other, name, value)
+    return other
+
+
+@cache
+def _slots(kind: Any) -> tuple[tuple[Any, Any], ...]:
+    """How each field is read and set."""
+    return tuple(_slot(kind, part.name) for part in fields(kind))
+
+
+def _slot(kind: Any, name: str) -> tuple[Any, Any]:
+    slot = getattr(kind, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__get__, slot.__set__
+    return attrgetter(name), lambda other, value: set_field(other, name, value)
 
 
 def text(record: object, owner: str, name: str, *, empty: bool = True) -> None:

@@ -7,13 +7,12 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
-from operator import attrgetter
-from types import MappingProxyType, MemberDescriptorType
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from .check import check_real, finite, integer, real, sequence, set_field, text
+from .check import but_for, check_real, finite, integer, real, sequence, set_field, text
 
 NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
@@ -23,29 +22,6 @@ FULL_SPEED = 1_000_000
 MOST_TIME = 2**40
 #: relative to the reference, so that millionths fit 40 bits
 MOST_SPEED = 2**20
-
-
-def but_for(job: Job, name: str, value: Any) -> Any:
-    """Return the job with another value of a field, which is as right as the one that it had."""
-    kind: Any = type(job)
-    other = object.__new__(kind)
-    for get, put in _slots(kind):
-        put(other, get(job))
-    set_field(other, name, value)
-    return other
-
-
-@cache
-def _slots(kind: Any) -> tuple[tuple[Any, Any], ...]:
-    """How each field is read and set."""
-    return tuple(_slot(kind, part.name) for part in fields(kind))
-
-
-def _slot(kind: Any, name: str) -> tuple[Any, Any]:
-    slot = getattr(kind, name, None)
-    if isinstance(slot, MemberDescriptorType):
-        return slot.__get__, slot.__set__
-    return attrgetter(name), lambda other, value: set_field(other, name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +91,9 @@ class Job:
     equal_gpus: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        if self._is_plain():
+            set_field(self, "speeds", NO_SPEEDS)
+            return
         owner = f"job {self.id!r}"
         text(self, owner, "id", empty=False)
         integer(self, owner, "gpus", least=1)
@@ -125,6 +104,21 @@ class Job:
             integer(self, owner, "work", least=1)
         real(self, owner, "weight", positive=True)
         self._check_speeds(owner)
+
+    def _is_plain(self) -> bool:
+        """Whether nothing has to be refused or changed, seen at a glance: a trace has many jobs."""
+        return (
+            type(self.id) is type(self.user) is type(self.group) is type(self.pin) is str
+            and type(self.gpus) is type(self.release) is type(self.work) is int
+            and type(self.weight) is float
+            and bool(self.id)
+            and 1 <= self.gpus < 2**62
+            and 0 <= self.release < 2**62
+            and 1 <= self.work < 2**62
+            and 0 < self.weight < math.inf
+            and type(self.speeds) is dict
+            and not self.speeds
+        )
 
     def _check_speeds(self, owner: str) -> None:
         if type(self.speeds) is dict and not self.speeds:

@@ -40,14 +40,15 @@ def drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
 @inner
 def _sweep(
     release: int, need: int, weight: float, gang: float, first: int, edges: Ints, prices: Floats,
-    stop: int, price: Floats, amount: Ints, place: Ints,
+    price: Floats, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """The least cost over completions C up to `stop`, that C, and how many pieces are held there.
+    """The least cost over completions C, that C, and how many purchases lead to it.
 
-    Pieces (price, amount, interval) of the cheapest `need` seconds of [release, C) are a heap.
+    Pieces (price, amount, interval) of the cheapest `need` seconds of [release, C) are a heap. Each
+    purchase is of so many seconds of an interval; what is given back has a minus.
     """
     last = prices.size  # the interval after the last edge, at no price
-    k, t, size, cost = first, release, 0, 0 * gang * prices[0]
+    k, t, size, cost, bought = first, release, 0, 0 * gang * prices[0], 0
     left = need
     while left > 0:
         end = edges[k + 1] if k < last else t + left
@@ -57,24 +58,26 @@ def _sweep(
             price[size], amount[size], place[size] = p, take, k
             size += 1
             sift_up(price, amount, place, size)
+            interval[bought], seconds[bought] = k, take
+            bought += 1
             cost += p * take
             left -= take
             t += take
         if k < last and t == end:
             k += 1
-    best, at = weight * (t - release) + gang * cost, t
-    while t < stop and price[0] > 0 and weight * (t - release) < best:
-        end = edges[k + 1] if k < last else stop
+    best, at, count = weight * (t - release) + gang * cost, t, bought
+    while price[0] > 0 and weight * (t - release) < best:
         p = prices[k] if k < last else 0 * prices[0]
-        bought = 0
-        while t < end and price[0] > p:
-            take = min(end - t, amount[0], stop - t)
-            if take == 0:
-                break
+        new = 0
+        while (k == last or t < edges[k + 1]) and price[0] > p:
+            take = amount[0] if k == last else min(edges[k + 1] - t, amount[0])
             cost -= take * (price[0] - p)
             amount[0] -= take
-            bought += take
+            new += take
             t += take
+            interval[bought], seconds[bought] = place[0], -take
+            interval[bought + 1], seconds[bought + 1] = k, take
+            bought += 2
             if amount[0] == 0:
                 drop_top(price, amount, place, size)
                 size -= 1
@@ -82,43 +85,37 @@ def _sweep(
                     price[0] = -1
             value = weight * (t - release) + gang * cost
             if value < best:
-                best, at = value, t
-        if bought > 0:
-            price[size], amount[size], place[size] = p, bought, k
+                best, at, count = value, t, bought
+        if new > 0:
+            price[size], amount[size], place[size] = p, new, k
             size += 1
             sift_up(price, amount, place, size)
-        if t < end:
-            t = min(end, stop)
-        k = min(k + 1, last)
-    return best, at, size
+        if k < last:
+            t = max(t, edges[k + 1])
+            k += 1
+    return best, at, count
 
 
 @compiled
 def evaluate(
-    release: Ints, need: Ints, weight: Floats, gang: Floats, first: Ints, edges: Ints,
+    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
     prices: Floats,
 ) -> tuple[float, Floats, Ints]:  # fmt: skip
     """The sum of the jobs' least costs, the GPU seconds they buy of each interval, completions."""
     room = prices.size + 4
     price, amount = np.empty(room), np.empty(room, dtype=np.int64)
     place = np.empty(room, dtype=np.int64)
+    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
     bought, ends = np.zeros(prices.size + 1), np.empty(release.size, dtype=np.int64)
     total = 0.0
-    never = np.int64(2**62)
     for j in range(release.size):
-        best, at, size = _sweep(
-            release[j], need[j], weight[j], gang[j], first[j], edges, prices, never, price, amount,
-            place,
+        best, ends[j], count = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
+            place, interval, seconds,
         )  # fmt: skip
         total += best
-        ends[j] = at
-        if at < never:
-            _, _, size = _sweep(
-                release[j], need[j], weight[j], gang[j], first[j], edges, prices, at, price,
-                amount, place,
-            )  # fmt: skip
-            for i in range(size):
-                bought[place[i]] += gang[j] * amount[i]
+        for i in range(count):
+            bought[interval[i]] += gang[j] * seconds[i]
     return total, bought[:-1], ends
 
 
@@ -130,11 +127,12 @@ def evaluate_exactly(
     room = prices.size + 4
     price, amount = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     place = np.empty(room, dtype=np.int64)
+    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
     low, high = np.int64(0), np.int64(0)
     for j in range(release.size):
         best, _, _ = _sweep(
-            release[j], need[j], weight[j], gang[j], first[j], edges, prices, np.int64(2**62),
-            price, amount, place,
+            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
+            place, interval, seconds,
         )  # fmt: skip
         low += best & 0xFFFFFFFF
         high += best >> 32

@@ -287,8 +287,9 @@ class Reading:
         elif duration == 0:
             self.skip(place, "zero duration")
         else:
-            self.limit(place, "GPUs", gpus, MOST_GPUS)
-            self.limit(place, "seconds of the run time", duration, MOST_SECONDS)
+            if not (gpus <= MOST_GPUS and abs(duration) <= MOST_SECONDS):
+                self.limit(place, "GPUs", gpus, MOST_GPUS)
+                self.limit(place, "seconds of the run time", duration, MOST_SECONDS)
             work = max(1, math.ceil(round(duration, 6)))
             began, ended = (None if at is None else self._second(place, at) for at in ran)
             submitted = self._second(place, time)
@@ -383,7 +384,7 @@ def _since(time: int | None, first: int) -> int | None:
 
 
 # What logs write for a value that they do not know.
-UNKNOWN = ("", "None", "null", "NA", "N/A", "NULL", "Unknown")
+UNKNOWN = frozenset(("", "None", "null", "NA", "N/A", "NULL", "Unknown"))
 EPOCH = datetime(1970, 1, 1)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 

@@ -85,6 +85,7 @@ def _run(part: Part) -> None:
             longest_waits(found.runs["fifo"])
         earning = registry.EARNING[0]
         replay(registry.PROBLEMS["irmp"].tiny(), {earning: registry.policy(earning)[1]})
+        _run_rare_steps(Cluster.of_sizes([2]))
     elif len(part) == 2:
         registry.warm_up(*part)
     else:
@@ -95,6 +96,31 @@ def _run(part: Part) -> None:
             with suppress(ValueError, PolicyError):
                 drive(instance, registry.policy(*part)[1])
         registry.warm_up_policy(*part)
+
+
+def _run_rare_steps(cluster: Cluster) -> None:
+    """What something tiny does not need: many jobs of a user, a suspension, relaxations."""
+    from ..analysis.driving.drive import drive
+    from ..analysis.proofs.bound import bound
+    from ..formulations.sharing_incentive import MANY, SharingIncentive
+    from ..solvers.policy import Decision, Preempts, State
+
+    class Turns:
+        """Suspends each job after a second."""
+
+        name, preempts = "turns", Preempts.ALWAYS
+
+        def decide(self, state: State) -> Decision:
+            """Start the job that waited, and suspend the one that ran."""
+            started = [(j, {0: 2}) for j in state.waiting[:1].tolist()]
+            return Decision(suspend=state.running.tolist(), start=started)
+
+    two = [Job(id=i, gpus=2, work=2) for i in "ab"]
+    drive(Instance(cluster, two), Turns(), round_length=1)
+    SharingIncentive(Instance(cluster, [Job(id=str(j), gpus=1, work=1) for j in range(MANY)]))
+    for entry in registry.PROBLEMS.values():
+        for relax in entry.extras.relaxations.values():
+            bound(relax(entry.tiny()))
 
 
 def _instances() -> Iterator[Instance[Any]]:

@@ -9,7 +9,7 @@ comes (3.4), and one job of each model moves between nodes at the begin of a qua
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -412,10 +412,17 @@ class Rooms:
     """What gangs have a place on the nodes of which GPU models."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self.sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
         for node in cluster.nodes:
             self.sizes.setdefault(node.model, Counter())[node.gpus] += 1
         self._fits = cache(lambda gang, model: fits(gang, self.sizes[model]))
+
+    @property
+    def asked(self) -> Callable[[Job], str] | None:
+        """`unable`; None where all nodes are alike, on which there is room for all that fits."""
+        alike = len({(node.gpus, node.model) for node in self._cluster.nodes}) == 1
+        return None if alike else self.unable
 
     def unable(self, job: Job) -> str:
         """Why no model has enough nodes for a job."""
@@ -452,9 +459,10 @@ class LiteralSharing:
             return self._kept.log
         return [] if self._saved is None else list(self._saved["log"])
 
-    def unable(self, job: Job) -> str:
-        """Why no model has enough nodes for a job."""
-        return self._rooms.unable(job)
+    @property
+    def unable(self) -> Callable[[Job], str] | None:
+        """Why no model has enough nodes for a job, where there is something to ask."""
+        return self._rooms.asked
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""

@@ -62,7 +62,7 @@ Deviations from the paper, and what it leaves open
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -252,9 +252,10 @@ class TicketSharing:
         """The trades, made and undone, as they happened."""
         return self._log
 
-    def unable(self, job: Job) -> str:
-        """Why no model has enough nodes for a job."""
-        return self._rooms.unable(job)
+    @property
+    def unable(self) -> Callable[[Job], str] | None:
+        """Why no model has enough nodes for a job, where there is something to ask."""
+        return self._rooms.asked
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""

@@ -473,24 +473,26 @@ def open_round(c, waiting, running, ran, speed):
     """Forget jobs that have ended, profile those that `ran`, count tickets."""
     models = c.models.size
     row, gone = 2 * models + ALL, 2 * models + STOP
-    c.count[STAMP] += 1
-    c.count[NEW] = 0
+    stamp, new = c.count[STAMP] + 1, 0
     for u in range(c.users.size):
         c.users[u].asked, c.users[u].owned = 0, c.users[u].quota
     for i in range(waiting.size + running.size):
         j = waiting[i] if i < waiting.size else running[i - waiting.size]
         c.lists[row, i] = j
-        c.jobs[j].stamp = c.count[STAMP]
-        c.count[NEW] += c.jobs[j].home < 0
+        c.jobs[j].stamp = stamp
+        new += c.jobs[j].home < 0
         c.users[c.jobs[j].user].asked += c.jobs[j].gang
-    c.count[ACTIVE] = waiting.size + running.size
-    ended = 0
+    c.count[STAMP], c.count[NEW], c.count[ACTIVE] = stamp, new, waiting.size + running.size
+    ended, housed = 0, 0
     for g in range(2 * models):
-        for i in range(c.models[g].narrow if g < models else c.models[g - models].wide):
-            j = c.lists[g, i]
-            if c.jobs[j].stamp != c.count[STAMP]:
-                c.lists[gone, ended] = j
-                ended += 1
+        housed += c.models[g].narrow if g < models else c.models[g - models].wide
+    if housed + new > c.count[ACTIVE]:
+        for g in range(2 * models):
+            for i in range(c.models[g].narrow if g < models else c.models[g - models].wide):
+                j = c.lists[g, i]
+                if c.jobs[j].stamp != stamp:
+                    c.lists[gone, ended] = j
+                    ended += 1
     sort_jobs(c, gone, ended)
     for i in range(ended):
         leave_home(c, c.lists[gone, i])

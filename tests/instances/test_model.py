@@ -113,6 +113,32 @@ def test_wrong_fields_are_refused_by_name_value_and_rule(
         make()
 
 
+PLAIN = {"gpus": 2, "user": "u", "release": 0, "work": 9, "weight": 1.0}
+ALONE_WRONG = [
+    ("id", "", "is empty"),
+    *((name, 3, "is not a string") for name in ("id", "user", "group", "pin")),
+    *((name, 2.0, "is not an integer") for name in ("gpus", "release", "work")),
+    *((name, -1, "is below") for name in ("gpus", "release", "work")),
+    *((name, 10**4200, "has more than") for name in ("gpus", "release", "work")),
+    ("weight", 0.0, "is not positive"),
+    ("weight", math.inf, "is not finite"),
+    ("weight", math.nan, "is not finite"),
+    ("speeds", [], "is not a mapping"),
+    ("speeds", {"k80": -1}, "is not positive"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"), ALONE_WRONG, ids=[f"{n} {m}" for n, _, m in ALONE_WRONG]
+)
+def test_a_wrong_field_is_refused_where_all_others_are_plain(
+    name: str, value: Any, message: str
+) -> None:
+    assert job(**PLAIN).speeds == {}
+    with pytest.raises((TypeError, ValueError), match=message):
+        job(**{**PLAIN, name: value})
+
+
 def test_the_smallest_instances_are_legal() -> None:
     assert Instance(CLUSTER, ()).jobs == ()
     assert Instance(CLUSTER, [job(pin="v100", user="u")], [User("u")]).jobs[0].pin == "v100"
