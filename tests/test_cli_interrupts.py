@@ -213,6 +213,22 @@ def test_warm_up_runs_its_parts(
     assert done.err == "gangsched: compiling machine code, which takes a few minutes\n"
 
 
+RARE = """
+from gangsched.cli import warm_up
+warm_up._run(warm_up.BOUNDS)
+from gangsched.analysis.driving.core import ordered
+from gangsched.formulations import alone_core
+from gangsched.solvers.irmp import fluid
+found = ordered.stop_job, ordered.renew_job, alone_core.flows, fluid._complete_all
+assert all(each.signatures for each in found), [each.signatures for each in found]
+"""
+
+
+@pytest.mark.process
+def test_warm_up_runs_what_something_tiny_does_not_need() -> None:
+    subprocess.run([sys.executable, "-c", RARE], check=True, timeout=300)
+
+
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
 def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:

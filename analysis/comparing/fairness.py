@@ -9,7 +9,7 @@ import numpy as np
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
 from ...instances.arrays import Ints
-from ...instances.jobs import but_for
+from ...instances.check import but_for
 from ...instances.model import Instance, some_jobs
 from ...solvers.policy import Rules
 from ...solvers.result import Bound

@@ -62,6 +62,9 @@ class PolicyError(RuntimeError):
         super().__init__(text)
         self.run = run
 
+    def __reduce__(self) -> tuple[Any, ...]:  # otherwise no process can tell another of it
+        return type(self), (str(self), self.run)
+
 
 def drive(
     instance: Instance[Any],

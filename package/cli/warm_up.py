@@ -116,7 +116,7 @@ def _run_rare_steps(cluster: Cluster) -> None:
             return Decision(suspend=state.running.tolist(), start=started)
 
     two = [Job(id=i, gpus=2, work=2) for i in "ab"]
-    drive(Instance(cluster, two), Turns(), round_length=1)
+    drive(Instance(cluster, two), Turns(), round_length=1, overhead=0)
     SharingIncentive(Instance(cluster, [Job(id=str(j), gpus=1, work=1) for j in range(MANY)]))
     for entry in registry.PROBLEMS.values():
         for relax in entry.extras.relaxations.values():

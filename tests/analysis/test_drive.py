@@ -424,6 +424,9 @@ def test_decisions_that_cannot_be_carried_out(engine: Any, decision: Decision, t
         drive(jobs, script, engine=engine)
     assert caught.value.run.stop is Stop.ERROR
     assert spans(caught.value.run, 0) == [(0, 60, {0: 1})]
+    told = pickle.loads(pickle.dumps(caught.value))  # as one process tells another
+    assert str(told) == str(caught.value)
+    assert told.run.digest() == caught.value.run.digest()
 
 
 def test_given_nodes_are_consolidated_unless_gangs_may_spread(engine: Any) -> None:
