@@ -99,24 +99,10 @@ def _run(part: Part) -> None:
 
 
 def _run_rare_steps(cluster: Cluster) -> None:
-    """What something tiny does not need: many jobs of a user, a suspension, relaxations."""
-    from ..analysis.driving.drive import drive
+    """What something tiny does not need: many jobs of a user, and relaxations."""
     from ..analysis.proofs.bound import bound
     from ..formulations.sharing_incentive import MANY, SharingIncentive
-    from ..solvers.policy import Decision, Preempts, State
 
-    class Turns:
-        """Suspends each job after a second."""
-
-        name, preempts = "turns", Preempts.ALWAYS
-
-        def decide(self, state: State) -> Decision:
-            """Start the job that waited, and suspend the one that ran."""
-            started = [(j, {0: 2}) for j in state.waiting[:1].tolist()]
-            return Decision(suspend=state.running.tolist(), start=started)
-
-    two = [Job(id=i, gpus=2, work=2) for i in "ab"]
-    drive(Instance(cluster, two), Turns(), round_length=1, overhead=0)
     SharingIncentive(Instance(cluster, [Job(id=str(j), gpus=1, work=1) for j in range(MANY)]))
     for entry in registry.PROBLEMS.values():
         for relax in entry.extras.relaxations.values():
