@@ -446,6 +446,8 @@ def main() -> None:
             return
         older = links(options.older.resolve(), options.room) if options.older else None
         beside = " --older OLDER" if options.older else ""
+        if options.limit != parser.get_default("limit"):
+            beside += f" --limit {options.limit:g}"
         for name in chosen:
             text = [machine(f"{COMMAND} --only {name}{beside} --into docs/benchmarks.md")]
             print(text[0], flush=True)
