@@ -1,4 +1,4 @@
-"""Checks of the fields of records, which name object, value and rule."""
+"""Checks of the fields of records, which name object, value and rule; how fields are set."""
 
 from __future__ import annotations
 

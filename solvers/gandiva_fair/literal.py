@@ -412,7 +412,6 @@ class Rooms:
     """What gangs have a place on the nodes of which GPU models."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
         self.sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
         for node in cluster.nodes:
             self.sizes.setdefault(node.model, Counter())[node.gpus] += 1
@@ -421,8 +420,7 @@ class Rooms:
     @property
     def asked(self) -> Callable[[Job], str] | None:
         """`unable`; None where all nodes are alike, on which there is room for all that fits."""
-        alike = len({(node.gpus, node.model) for node in self._cluster.nodes}) == 1
-        return None if alike else self.unable
+        return None if sum(map(len, self.sizes.values())) == 1 else self.unable
 
     def unable(self, job: Job) -> str:
         """Why no model has enough nodes for a job."""
