@@ -141,7 +141,3 @@ class Maximum:
                 f"a linear program ended as {self.solver.modelStatusToString(status)}"
             )
         return np.array(self.solver.getSolution().col_value)
-
-    def duals(self) -> Floats:
-        """Return what one more of each row's limit is worth, at the last optimum."""
-        return np.array(self.solver.getSolution().row_dual)

@@ -1,106 +1,36 @@
-"""Linear programs of time fractions for jobs one by one, with a rule for what is left over.
+"""Linear programs of time fractions, with a rule for what is left over.
 
 A job i of a gang of s_i GPUs advances by c_ig seconds of its work in a second on model g. In GPUs
-y_ig = s_i X_ig of the fractions X, with needs a_i >= 0:
+y_ig = s_i X_ig of the fractions X, and throughputs a_i that jobs need at least:
 
-    max theta
-    s.t. sum_g (c_ig / s_i) y_ig >= a_i theta   for each job    [w_i]
-         sum_g y_ig              <= s_i         for each job
-         sum_i y_ig              <= N_g         for each model
+    max  sum_i v_i sum_g (c_ig / s_i) y_ig
+    s.t. sum_g (c_ig / s_i) y_ig >= a_i  for each job
+         sum_g y_ig              <= s_i  for each job
+         sum_i y_ig              <= N_g  for each model
 
-Tie rule: of all optimal fractions those with the largest sum_i sum_g c_ig X_ig / a_i, among those
-the ones that HiGHS' simplex, which is deterministic, ends at.
+with v_i = 1 / a_i for what jobs need to end in time. Tie rule: of all optimal fractions those at
+which the simplex method of :mod:`~gangsched.solvers.policies.fraction_core` ends, whose steps are
+settled; without needs, :func:`most_throughput`, those of HiGHS'.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from ...instances.compiled import compiled
 from ..highs import Maximum
 from ..policy import Floats, Ints
+from .fraction_core import fairest_use
 
 #: steps of Newton's method at most; it needs a few
-STEPS = 30
+STEPS = 60
 #: the part of a job's work that is an error of the arithmetic
 DUST = 1e-7
 #: GPUs that are not worth giving to anybody
 LEFT_OVER = 1e-9
-#: it ends when objective and bound are this close
-CLOSE = 1e-9
-
-
-class Served(NamedTuple):
-    """What jobs get in a program.
-
-    Parameters
-    ----------
-    fractions : (jobs, models) array
-        X.
-    theta : float
-    weights : (jobs,) array
-        w, duals of the needs: sum_i w_i sum_g c_ig X_ig is at most theta for all X if sum w a = 1.
-    """
-
-    fractions: Floats
-    theta: float
-    weights: Floats
-
-
-class FractionProgram:
-    """The program of some jobs, for needs that may change.
-
-    Parameters
-    ----------
-    rates : (jobs, models) array
-        c_ig; 0 where the gang has no place. Each job has one that is positive.
-    gangs : (jobs,) int array
-    gpus : (models,) int array
-
-    Examples
-    --------
-    Of two equal jobs on one GPU, one needs three times as much of it as the other.
-
-    >>> program = FractionProgram(np.ones((2, 1)), np.array([1, 1]), np.array([1]))
-    >>> found = program.solve(np.array([3.0, 1]))
-    >>> found.fractions.round(6).ravel().tolist(), round(found.theta, 6)
-    ([0.75, 0.25], 0.25)
-    """
-
-    def __init__(self, rates: Floats, gangs: Ints, gpus: Ints) -> None:
-        self.rates, self.gangs, self.gpus = rates, np.asarray(gangs), np.asarray(gpus)
-        self.at = np.nonzero(rates)
-        self.per = rates[self.at] / self.gangs[self.at[0]]  # seconds of work of a GPU
-
-    def solve(self, needs: Floats, *, fill: bool = True) -> Served:
-        """Return the fractions; without the tie rule where not `fill`."""
-        jobs, models = self.rates.shape
-        i, g = self.at
-        pairs = i.size
-        rows = np.concatenate([np.stack([i, jobs + i, 2 * jobs + g], axis=1).ravel(), range(jobs)])
-        ones = np.ones(pairs)
-        scaled = self.per / needs[i]
-        values = np.concatenate([np.stack([scaled, ones, ones], axis=1).ravel(), -np.ones(jobs)])
-        begins = np.append(3 * np.arange(pairs + 1), 3 * pairs + jobs)
-        limits = np.concatenate([np.full(jobs, np.inf), self.gangs, self.gpus])
-        lowest = np.where(np.arange(2 * jobs + models) < jobs, 0.0, -np.inf)
-        matrix = csc_array((values, rows, begins), shape=(2 * jobs + models, pairs + 1))
-        program = Maximum(matrix, lowest, limits)
-        x = program.solve(np.append(np.zeros(pairs), 1.0))
-        theta = float(x[-1])
-        weights = np.maximum(-program.duals()[:jobs], 0.0) / needs
-        if fill:
-            program.at_least(pairs, theta)
-            x = program.solve(np.append(scaled, 0.0))
-        fractions = np.zeros_like(self.rates)
-        fractions[self.at] = x[:-1] / self.gangs[i]
-        fractions = without_dust(fractions, self.rates)
-        return Served(within(fractions, self.gangs, self.gpus), theta, weights)
 
 
 def without_dust(fractions: Floats, rates: Floats) -> Floats:
@@ -124,9 +54,10 @@ def least_duration(rates: Floats, gangs: Ints, gpus: Ints, left: Floats) -> tupl
 
         min T  with  sum_g c_ig X_ig >= left_i / T
 
-    On one model T = max(max_i left_i / c_i, sum_i s_i left_i / (c_i N)), and what is left over by
-    X_i = left_i / (c_i T) goes to the jobs with the least GPU seconds first, which the program's
-    tie rule says too.
+    which are finish times of jobs that have all just come. On one model
+    T = max(max_i left_i / c_i, sum_i s_i left_i / (c_i N)), and what is left over by
+    X_i = left_i / (c_i T) goes to the jobs with the least GPU seconds first, where it is worth most
+    here as there.
 
     Examples
     --------
@@ -138,8 +69,7 @@ def least_duration(rates: Floats, gangs: Ints, gpus: Ints, left: Floats) -> tupl
     """
     left, gangs = np.asarray(left, dtype=np.float64), np.asarray(gangs)
     if rates.shape[1] > 1:
-        found = FractionProgram(rates, gangs, gpus).solve(left)
-        return found.fractions, 1 / found.theta
+        return fairest_finish(rates, gangs, gpus, left, np.zeros(left.size), np.ones(left.size))
     seconds = left / rates[:, 0]
     area, room = gangs * seconds, int(gpus[0])
     duration = max(float(seconds.max()), float(area.sum()) / room)
@@ -166,10 +96,10 @@ def fairest_finish(
 ) -> tuple[Floats, float]:
     """Return the fractions with the least max_i (since_i + left_i / throughput_i) / whole_i.
 
-    For a bound r of it a job needs the throughput a_i(r) = left_i / (r whole_i - since_i), and its
-    own best one where that is less. Newton's method on the program with these needs, from below:
-    its weights w bound every r by sum_i w_i a_i(r) <= max_X sum_i w_i throughput_i, and the next r
-    is the root of that with equality.
+    For a bound r of it a job needs the throughput a_i(r) = left_i / (r whole_i - since_i), which is
+    convex in r. Where GPUs are too few for these needs, prices prove it, and the next r is the
+    least one that the same prices do not rule out: Newton's method, from below. What is left over
+    goes where sum_i throughput_i / a_i(r) is the largest.
 
     Examples
     --------
@@ -180,42 +110,14 @@ def fairest_finish(
     >>> x.round(6).tolist(), round(rho, 6)
     ([[1.0, 0.0], [0.0, 1.0]], 0.625)
     """
-    program, quickest = FractionProgram(rates, gangs, gpus), left / rates.max(axis=1)
-
-    def needs(r: float) -> NDArray[np.float64]:
-        return np.asarray(left / np.maximum(r * whole - since, quickest))
-
-    def reached(x: Floats) -> float:
-        done = np.maximum((rates * x).sum(axis=1), 1e-300)
-        return float(((since + left / done) / whole).max())
-
-    bound, best = float(((since + quickest) / whole).max()), math.inf
-    for _ in range(STEPS):
-        found = program.solve(needs(bound), fill=False)
-        best = min(best, reached(found.fractions))
-        if best - bound <= CLOSE * bound:
-            break
-        root = _root(found, left, since, whole)
-        if root <= bound:
-            break
-        bound = root
-    x = program.solve(needs(best)).fractions
-    return x, reached(x)
-
-
-def _root(found: Served, left: Floats, since: Floats, whole: Floats) -> float:
-    """The r at which the weighted needs are what the program can give."""
-    used = found.weights > 0
-    w, rest, come, time = found.weights[used], left[used], since[used], whole[used]
-    most = found.theta
-    low = float((come / time).max(initial=0.0))
-    high = low + float((w * rest).sum() / time.min()) / max(most, 1e-300)
-    while low < (middle := (low + high) / 2) < high:
-        if float((w * rest / (time * middle - come)).sum()) > most:
-            low = middle
-        else:
-            high = middle
-    return low
+    gang = np.asarray(gangs, dtype=np.float64)
+    given = (np.asarray(part, dtype=np.float64) for part in (gpus, left, since, whole))
+    y, bound = fairest_use(rates / gang[:, None], gang, *given, STEPS)
+    if bound < 0:
+        raise RuntimeError("finish times: the simplex method did not end")
+    x = within(without_dust(y / gang[:, None], rates), np.asarray(gangs), gpus)
+    done = np.maximum((rates * x).sum(axis=1), 1e-300)
+    return x, float(((since + left / done) / whole).max())
 
 
 def most_throughput(

@@ -21,6 +21,7 @@ from gangsched.solvers.policies import (
     min_total_duration,
 )
 from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.fraction_core import best_use, corners_of
 from gangsched.solvers.policies.fraction_programs import (
     fairest_finish,
     least_duration,
@@ -82,6 +83,23 @@ def check_duration(rates: Any, gangs: Any, gpus: Any, left: Any) -> None:
     assert (left / (rates * x).sum(axis=1)).max() <= duration * (1 + CLOSE)
 
 
+def largest_rest(rates: Any, gangs: Any, gpus: Any, needs: Any) -> float:
+    """The largest sum of throughputs over needs where every job has what it needs."""
+    rows, right = limits(gangs, gpus)
+    served = -np.vstack(
+        [
+            np.kron(one, row)
+            for one, row in zip(np.eye(len(gangs)), rates / needs[:, None], strict=True)
+        ]
+    )
+    bounds = [(0, None if c > 0 else 0) for c in rates.ravel()]
+    found = linprog(
+        served.sum(axis=0), np.vstack([rows, served]), np.append(right, -np.ones(len(gangs))),
+        bounds=bounds, method="highs-ds",
+    )  # fmt: skip
+    return float(-found.fun)
+
+
 def check_finish(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole: Any) -> None:
     """A rho that is smaller by a millionth is impossible, and the fractions reach this one."""
     x, rho = fairest_finish(rates, gangs, gpus, left, since, whole)
@@ -91,6 +109,14 @@ def check_finish(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole
     room = rho * (1 - CLOSE) * whole - since
     if (room > 0).all():
         assert best_multiple(rates, gangs, gpus, left / room) < 1
+
+
+def check_rest(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole: Any) -> None:
+    """What is left over goes where the sum of throughputs over needs is the largest."""
+    x, rho = fairest_finish(rates, gangs, gpus, left, since, whole)
+    needs = (1 - 1e-9) * left / (rho * whole - since)
+    beyond = ((rates * x).sum(axis=1) / needs).sum()
+    assert beyond == pytest.approx(largest_rest(rates, gangs, gpus, needs), rel=1e-5)
 
 
 def check_throughput(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> None:
@@ -133,6 +159,43 @@ def test_programs_are_worth_what_other_programs_find(
     check_finish(rates, gangs, gpus, left, numbers(data, size, 0), left + numbers(data, size, 0))
     counts = numbers(data, size, 1, 4).astype(int)
     check_throughput(rates, gangs, counts, gpus, numbers(data, size, 1, 3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_jobs_on_many_models(seed: int) -> None:
+    """Equal jobs, gangs as wide as a model, models that are left alone or fought for."""
+    rng = np.random.default_rng(seed)
+    for jobs in (3, 12, 40):
+        gpus = rng.integers(1, 30, int(rng.integers(2, 6)))
+        rates = rng.choice([0, 0.3, 1.0, 1.17, 2.0, 4.0, 6.4], (jobs, gpus.size))
+        gangs = np.minimum(rng.integers(1, gpus.max() + 1, jobs), rng.choice([1, 4, 30], jobs))
+        rates = np.where(gangs[:, None] <= gpus, rates, 0.0)
+        rates[~rates.any(axis=1), np.argmax(gpus)] = 1.0
+        left, since = rng.choice([60.0, 61.0, 900.0], jobs), rng.choice([0.0, 30.0], jobs)
+        check_duration(rates, gangs, gpus, left)
+        whole = left + rng.choice([0.0, 500.0], jobs)
+        check_finish(rates, gangs, gpus, left, since, whole)
+        check_rest(rates, gangs, gpus, left, since, whole)
+
+
+def test_corners_use_all_gpus_of_a_model_or_enough_or_two_models() -> None:
+    """Of 4 GPUs the needed 6 take 3 on the second model, or 2 and 2; the first alone gives 4."""
+    used = np.zeros((6, 2))
+    count = corners_of.py_func(np.array([1.0, 2.0]), 4.0, 6.0, used)
+    assert used[:count].tolist() == [[2, 2], [0, 4], [0, 3]]
+    count = corners_of.py_func(np.array([1.0, 2.0]), 4.0, 4.0, used)
+    assert used[:count].tolist() == [[4, 0], [0, 4], [0, 2]]
+    count = corners_of.py_func(np.array([0.0, 2.0]), 4.0, 8.0, used)
+    assert used[:count].tolist() == [[0, 4]]
+
+
+def test_prices_prove_that_gpus_are_too_few() -> None:
+    """Three jobs need a GPU of the fast model each, of which there are two."""
+    per, ones = np.array([[1.0, 4.0]] * 3), np.ones(3)
+    used, price, over = best_use(per, ones, 4 * ones, ones, np.array([9.0, 2.0]))
+    assert over == pytest.approx(1)
+    assert price @ [0.0, 3.0] > price @ [9.0, 2.0]  # at the least that they need
+    assert used.tolist() == [[0, 1]] * 3
 
 
 # --- in runs --------------------------------------------------------------------------------------
