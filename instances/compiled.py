@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,18 @@ def _stamp(made: Any, function: Callable[..., Any]) -> None:
     file = getattr(getattr(made, "_cache", None), "_cache_file", None)
     if file is not None:
         file._source_stamp = (file._source_stamp, *map(_state, sorted(folders)), *numbers)
+        file._load_index = partial(_known, file._load_index)
+
+
+def _known(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """What machine code there is; none where what it was made for is no longer in the source.
+
+    Such as a class of tuples that has another name now, by which numba's index is not read at all.
+    """
+    try:
+        return load()
+    except (AttributeError, ImportError, pickle.UnpicklingError):
+        return {}
 
 
 #: of the modules that machine code may be made of

@@ -90,6 +90,25 @@ def test_machine_code_is_stale_when_what_it_takes_from_another_folder_has_change
     assert sum(twice.stats.cache_hits.values()) == 1
 
 
+def test_machine_code_is_stale_when_a_class_that_it_takes_has_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in ("Pair", "Twin"):
+        (tmp_path / "renamed_part.py").write_text(
+            "from typing import NamedTuple\nfrom gangsched.instances.compiled import compiled\n\n\n"
+            f"class {name}(NamedTuple):\n    first: int\n    last: int\n\n\n"
+            "@compiled\ndef total(pair):\n    return pair.first + pair.last\n"
+        )
+        sys.modules.pop("renamed_part", None)
+        importlib.invalidate_caches()
+        _compiled._state.cache_clear()
+        module = importlib.import_module("renamed_part")
+        assert module.total(getattr(module, name)(1, 2)) == 3
+    assert list(tmp_path.rglob("renamed_part.total*.nbi"))
+
+
 def test_run_times_leave_out_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[tuple[float, float]] = []
     monkeypatch.setattr(compiling, "_waits", waits)
