@@ -38,10 +38,12 @@ from ...instances.compiled import compiled, inner
 ROUNDS, HALVINGS = 16, 10
 #: by what prices fall in bisection until one is too low, and a change of them that is none
 FALL, NEAR = 64.0, 0.1
-#: gains relative to what they are the difference of, and pivots, that are none
-NO_GAIN, NO_PIVOT = 1e-10, 1e-11
+#: gains and pivots, relative to what they are the sum of, that are none
+NO_GAIN, NO_PIVOT = 1e-10, 1e-9
 #: steps that are equally long, and those of no length
 SAME = 1e-12
+#: by how much a share may be below 0 for a larger pivot
+BELOW = 1e-9
 #: GPUs too many, relative to all there are
 OVER = 1e-11
 #: steps of no length in a row for each model until Bland's rule holds
@@ -279,42 +281,58 @@ def _size(v: int, corners: Corners, price: Any, weight: float) -> float:
 
 
 @inner
-def _falls(i: int, entering: int, corners: Corners, basis: KeyedBasis) -> float:
-    """How fast the share of a job's key falls."""
-    owner = corners.owner
-    rate = 1.0 if entering < owner.size and owner[entering] == i else 0.0
+def _change(basis: KeyedBasis) -> None:
+    """How fast what stands beside the keys falls as a column enters."""
     for k in range(basis.beside.size):
-        if basis.beside[k] < owner.size and owner[basis.beside[k]] == i:
-            rate -= basis.pivot[k]
-    return rate
+        size = basis.pivot[k] = 0.0
+        for g in range(basis.beside.size):
+            part = basis.inverse[k, g] * basis.column[g]
+            basis.pivot[k] += part
+            size += abs(part)
+        if abs(basis.pivot[k]) <= NO_PIVOT * size:
+            basis.pivot[k] = 0.0
+
+
+@inner
+def _falling(
+    k: int, entering: int, corners: Corners, basis: KeyedBasis
+) -> tuple[int, int, float, float]:
+    """A column that may leave, its number, how fast it falls, and its value.
+
+    Of k below the number of models one beside the keys; of others the key of the job of one, or of
+    the entering column; rate 0 where there is none.
+    """
+    models, owner = basis.beside.size, corners.owner
+    if k < models:
+        return k, basis.beside[k], basis.pivot[k], max(basis.value[k], 0.0)
+    of = entering if k == 2 * models else basis.beside[k - models]
+    if of >= owner.size:
+        return -1, -1, 0.0, 0.0
+    i = owner[of]
+    rate = 1.0 if entering < owner.size and owner[entering] == i else 0.0
+    for c in range(models):
+        if basis.beside[c] < owner.size and owner[basis.beside[c]] == i:
+            rate -= basis.pivot[c]
+    return models + i, basis.key[i], rate, max(basis.share[i], 0.0)
 
 
 @inner
 def _leaving(entering: int, corners: Corners, basis: KeyedBasis, first: bool) -> tuple[int, float]:
-    """What reaches 0 first: a place beside the keys, or, from the models on, a job; and when."""
-    models, owner = basis.beside.size, corners.owner
-    for k in range(models):
-        basis.pivot[k] = 0.0
-        for g in range(models):
-            basis.pivot[k] += basis.inverse[k, g] * basis.column[g]
-    step, largest, number, found = np.inf, 0.0, 0, -1
-    for k in range(2 * models + 1):
-        if k < models:
-            out, v = k, basis.beside[k]
-            rate, value = basis.pivot[k], basis.value[k]
-        else:
-            of = entering if k == 2 * models else basis.beside[k - models]
-            if of >= owner.size:
-                continue
-            i = owner[of]
-            out, v = models + i, basis.key[i]
-            rate, value = _falls(i, entering, corners, basis), basis.share[i]
-        if rate <= NO_PIVOT:
-            continue
-        own = max(value, 0.0) / rate
-        better = v < number if first else rate > largest
-        if own < step - SAME or (own <= step + SAME and better):
-            step, largest, number, found = min(own, step), rate, v, out
+    """What reaches 0 first: a place beside the keys, or, from the models on, a job; and when.
+
+    Of all that would fall below 0 by no more than `BELOW` the one with the largest pivot.
+    """
+    last = 2 * basis.beside.size + 1
+    limit, largest, number, found, step = np.inf, 0.0, 0, -1, 0.0
+    for k in range(last):
+        _, _, rate, value = _falling(k, entering, corners, basis)
+        if rate > NO_PIVOT:
+            limit = min(limit, (value + BELOW) / rate)
+    for k in range(last):
+        out, v, rate, value = _falling(k, entering, corners, basis)
+        better = found < 0 or (v < number if first else rate > largest)
+        if better and rate > NO_PIVOT and value <= limit * rate:
+            largest, number, found, step = rate, v, out, value / rate
     return found, step
 
 
@@ -349,6 +367,7 @@ def _phase(corners: Corners, basis: KeyedBasis, serve: bool, enough: float) -> f
         if entering < 0:
             return float(over)
         _write(entering, corners, basis)
+        _change(basis)
         leaving, step = _leaving(entering, corners, basis, first)
         if leaving < 0:
             return -1.0
@@ -366,6 +385,7 @@ def best_use(per: Any, limit: Any, needs: Any, gains: Any, room: Any) -> tuple[A
     """
     jobs, models = per.shape
     most = 2 * models + models * models // 4
+    room = room.copy()
     used, owner = np.empty((jobs * most, models)), np.empty(jobs * most, np.int64)
     worth, size = np.empty(jobs * most), 0
     for i in range(jobs):
@@ -389,7 +409,10 @@ def best_use(per: Any, limit: Any, needs: Any, gains: Any, room: Any) -> tuple[A
     over = _phase(corners, basis, True, enough)
     price = basis.price.copy()
     if 0 <= over <= enough:
-        beside[beside >= size + models] -= models  # of which there are 0: the same column, turned
+        for k in range(models):
+            if beside[k] >= size + models:  # almost 0: counted as there, which leaves none free
+                room[beside[k] - size - models] += basis.value[k]
+                beside[k] -= models
         over = _phase(corners, basis, False, enough)
     y = used[key]
     for k in range(models):
