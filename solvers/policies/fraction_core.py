@@ -20,9 +20,10 @@ Rule of the steps, which settles ties: each job begins at its corner of the larg
 its GPUs cost, ties to the first, by the order of :func:`corners_of`. These prices are 0 and then,
 model by model and in a few rounds, about the least at which no more GPUs are wanted than there are.
 The column of the largest gain enters, ties to the first, free GPUs after corners; of those that
-could leave the one with the largest pivot, ties to the first. After many steps without a gain the
-first column that gains anything enters, and the first that can leaves (Bland's rule, with which
-there are no circles).
+could leave, each by no more than `BELOW` too late, the one with the largest pivot, ties to the
+first. After many steps without a gain the first column that gains anything enters, and the first
+that can leaves (Bland's rule, against circles). Where rounding keeps it from its end all the same,
+as it can where needs differ by nine orders of magnitude, that is said.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ROUNDS, HALVINGS = 16, 10
 FALL, NEAR = 64.0, 0.1
 #: gains and pivots, relative to what they are the sum of, that are none
 NO_GAIN, NO_PIVOT = 1e-10, 1e-9
-#: steps that are equally long, and those of no length
+#: relative differences, and steps, that are none
 SAME = 1e-12
 #: by how much a share may be below 0 for a larger pivot
 BELOW = 1e-9
@@ -48,8 +49,10 @@ BELOW = 1e-9
 OVER = 1e-11
 #: steps of no length in a row for each model until Bland's rule holds
 PATIENCE = 20
-#: steps at most for each job and model
-STEPS = 100
+#: steps at most for each job and model, and bounds at most of Newton's method, which needs a few
+STEPS, BOUNDS = 100, 60
+#: what may be missing of a need
+MISSING = 1e-9
 
 
 class Corners(NamedTuple):
@@ -94,7 +97,7 @@ def corners_of(per: Any, limit: float, need: float, used: Any) -> int:
             used[count] = 0.0
             used[count, g] = limit
             count += 1
-        if full > need * (1 + SAME) and (need > 0 or g == best):
+        if full > need * (1 + SAME):
             used[count] = 0.0
             used[count, g] = need / per[g]
             count += 1
@@ -377,8 +380,8 @@ def _phase(corners: Corners, basis: KeyedBasis, serve: bool, enough: float) -> f
 
 
 @compiled
-def best_use(per: Any, limit: Any, needs: Any, gains: Any, room: Any) -> tuple[Any, Any, float]:
-    """GPUs y of jobs on models with the largest sum_i gains_i sum_g per_ig y_ig; prices; too many.
+def best_use(per: Any, limit: Any, needs: Any, room: Any) -> tuple[Any, Any, float]:
+    """GPUs y of jobs on models with the largest sum of throughputs over needs; prices; too many.
 
     Where GPUs are too few for the needs, the prices prove it: what the needs cost at least is more
     than all GPUs are worth. -1 GPUs too many where the method is stuck.
@@ -393,7 +396,7 @@ def best_use(per: Any, limit: Any, needs: Any, gains: Any, room: Any) -> tuple[A
         for v in range(first, size):
             owner[v], worth[v] = i, 0.0
             for g in range(models):
-                worth[v] += gains[i] * per[i, g] * used[v, g]
+                worth[v] += per[i, g] * used[v, g] / needs[i]
     used = used[:size]
     corners = Corners(used, used.T.copy(), owner[:size], worth[:size], room, np.empty(size))
     key, beside, left = np.empty(jobs, np.int64), np.arange(size, size + models), room.copy()
@@ -458,9 +461,22 @@ def _needs_cost(
     return total
 
 
+@inner
+def _make_up(per: Any, needs: Any, y: Any) -> None:
+    """Give jobs what rounding has taken of their needs, on their fastest models."""
+    for i in range(needs.size):
+        missing = needs[i]
+        for g in range(per.shape[1]):
+            y[i, g] = max(y[i, g], 0.0)
+            missing -= per[i, g] * y[i, g]
+        if missing > MISSING * needs[i]:
+            fastest = np.argmax(per[i])
+            y[i, fastest] += missing / per[i, fastest]
+
+
 @compiled
 def fairest_use(
-    per: Any, limit: Any, room: Any, left: Any, since: Any, whole: Any, steps: int
+    per: Any, limit: Any, room: Any, left: Any, since: Any, whole: Any
 ) -> tuple[Any, float]:
     """GPUs of jobs on models with the least max_i (since_i + left_i / throughput_i) / whole_i.
 
@@ -474,12 +490,13 @@ def fairest_use(
         bound = max(bound, (since[i] + quickest[i]) / whole[i])
     used = np.empty((2 * models + models * models // 4, models))
     y = np.empty((jobs, models))
-    for _ in range(steps):
+    for _ in range(BOUNDS):
         needs = left / np.maximum(bound * whole - since, quickest)
-        y, price, over = best_use(per, limit, needs, 1 / needs, room)
+        y, price, over = best_use(per, limit, needs, room)
         if over < 0:
             break
         if over <= OVER * room.sum():
+            _make_up(per, needs, y)
             return y, bound
         worth = (price * room).sum()
         root = _root(per, limit, left, since, whole, price, worth, bound, used)

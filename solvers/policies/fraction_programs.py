@@ -25,8 +25,6 @@ from ..highs import Maximum
 from ..policy import Floats, Ints
 from .fraction_core import fairest_use
 
-#: steps of Newton's method at most; it needs a few
-STEPS = 60
 #: the part of a job's work that is an error of the arithmetic
 DUST = 1e-7
 #: GPUs that are not worth giving to anybody
@@ -99,7 +97,8 @@ def fairest_finish(
     For a bound r of it a job needs the throughput a_i(r) = left_i / (r whole_i - since_i), which is
     convex in r. Where GPUs are too few for these needs, prices prove it, and the next r is the
     least one that the same prices do not rule out: Newton's method, from below. What is left over
-    goes where sum_i throughput_i / a_i(r) is the largest.
+    goes where sum_i throughput_i / a_i(r) is the largest. RuntimeError where rounding keeps the
+    method from its end.
 
     Examples
     --------
@@ -112,7 +111,7 @@ def fairest_finish(
     """
     gang = np.asarray(gangs, dtype=np.float64)
     given = (np.asarray(part, dtype=np.float64) for part in (gpus, left, since, whole))
-    y, bound = fairest_use(rates / gang[:, None], gang, *given, STEPS)
+    y, bound = fairest_use(rates / gang[:, None], gang, *given)
     if bound < 0:
         raise RuntimeError("finish times: the simplex method did not end")
     x = within(without_dust(y / gang[:, None], rates), np.asarray(gangs), gpus)

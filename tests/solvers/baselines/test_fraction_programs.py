@@ -21,7 +21,7 @@ from gangsched.solvers.policies import (
     min_total_duration,
 )
 from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.fraction_core import best_use, corners_of
+from gangsched.solvers.policies.fraction_core import best_use, corners_of, fairest_use
 from gangsched.solvers.policies.fraction_programs import (
     fairest_finish,
     least_duration,
@@ -189,10 +189,25 @@ def test_corners_use_all_gpus_of_a_model_or_enough_or_two_models() -> None:
     assert used[:count].tolist() == [[0, 4]]
 
 
+@pytest.mark.parametrize(("seed", "jobs", "models"), [(518, 10, 3), (934, 21, 4), (982, 21, 5)])
+def test_tiny_needs_are_met_beside_large_ones(seed: int, jobs: int, models: int) -> None:
+    """Rounding would leave a job nothing that needs a billionth of what others need."""
+    rng = np.random.default_rng(seed)
+    assert (jobs, models) == (int(rng.integers(3, 31)), int(rng.integers(2, 9)))
+    gpus, ones = rng.integers(1, 4, models), np.ones(jobs, dtype=int)
+    rates = np.exp(rng.uniform(-4, 4, (jobs, models)))
+    left = np.maximum(np.round(10 ** rng.uniform(0, 9, jobs)), 1)
+    since = np.round(10 ** rng.uniform(0, 8, jobs)) * (rng.random(jobs) < 0.7)
+    whole = left * 10 ** rng.uniform(-1, 2, jobs)
+    x, rho = fairest_finish(rates, ones, gpus, left, since, whole)
+    check_feasible(x, rates, ones, gpus)
+    assert rho == pytest.approx(fairest_use(rates, ones * 1.0, gpus * 1.0, left, since, whole)[1])
+
+
 def test_prices_prove_that_gpus_are_too_few() -> None:
     """Three jobs need a GPU of the fast model each, of which there are two."""
     per, ones = np.array([[1.0, 4.0]] * 3), np.ones(3)
-    used, price, over = best_use(per, ones, 4 * ones, ones, np.array([9.0, 2.0]))
+    used, price, over = best_use(per, ones, 4 * ones, np.array([9.0, 2.0]))
     assert over == pytest.approx(1)
     assert price @ [0.0, 3.0] > price @ [9.0, 2.0]  # at the least that they need
     assert used.tolist() == [[0, 1]] * 3
