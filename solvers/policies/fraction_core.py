@@ -21,9 +21,11 @@ its GPUs cost, ties to the first, by the order of :func:`corners_of`. These pric
 model by model and in a few rounds, about the least at which no more GPUs are wanted than there are.
 The column of the largest gain enters, ties to the first, free GPUs after corners; of those that
 could leave, each by no more than `BELOW` too late, the one with the largest pivot, ties to the
-first. After many steps without a gain the first column that gains anything enters, and the first
-that can leaves (Bland's rule, against circles). Where rounding keeps it from its end all the same,
-as it can where needs differ by nine orders of magnitude, that is said.
+first. Numbers tie where they differ by no more than a trillionth, `SAME`, of what they are made of,
+so that rounding settles hardly any tie. After many steps without a gain the first column that gains
+anything enters, and the first that can leaves (Bland's rule, against circles). Where rounding keeps
+it from its end all the same, as it can where needs differ by nine orders of magnitude, that is
+said.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ def corners_of(per: Any, limit: float, need: float, used: Any) -> int:
     count, best = 0, np.argmax(per)
     for g in range(per.size):
         full = per[g] * limit
-        if full > 0 and (full >= need or g == best):
+        enough = full >= need * (1 - SAME) or g == best
+        if full > 0 and enough:
             used[count] = 0.0
             used[count, g] = limit
             count += 1
@@ -102,7 +105,7 @@ def corners_of(per: Any, limit: float, need: float, used: Any) -> int:
             used[count, g] = need / per[g]
             count += 1
         for h in range(per.size):
-            if 0 < full < need and per[h] * limit > need * (1 + SAME):
+            if full > 0 and not enough and per[h] * limit > need * (1 + SAME):
                 used[count] = 0.0
                 used[count, h] = (need - full) / (per[h] - per[g])
                 used[count, g] = limit - used[count, h]
@@ -153,14 +156,15 @@ def _price(corners: Corners, price: Any, weight: float) -> None:
 @inner
 def _wanted(g: int, price: float, corners: Corners, key: Any) -> float:
     """GPUs of model g at the corners that are worth most at this price, which become the keys."""
-    owner, net, of, total, v = corners.owner, corners.net, corners.by_model[g], 0.0, 0
+    owner, worth, net, of = corners.owner, corners.worth, corners.net, corners.by_model[g]
+    total, v = 0.0, 0
     while v < owner.size:
         i, best = owner[v], v
         most = net[v] - price * of[v]
         v += 1
         while v < owner.size and owner[v] == i:
             value = net[v] - price * of[v]
-            if value > most:
+            if value > most + SAME * worth[v]:
                 best, most = v, value
             v += 1
         key[i] = best
@@ -262,7 +266,7 @@ def _entering(corners: Corners, basis: KeyedBasis, serve: bool, first: bool) -> 
         gain = net[v] - net[key]
         if gain > most:
             size = _size(v, corners, price, weight) + _size(key, corners, price, weight)
-            if gain > NO_GAIN * size:
+            if gain > max(NO_GAIN * size, most + SAME * size):
                 most, found = gain, v
                 if first:
                     return found
@@ -333,7 +337,7 @@ def _leaving(entering: int, corners: Corners, basis: KeyedBasis, first: bool) ->
             limit = min(limit, (value + BELOW) / rate)
     for k in range(last):
         out, v, rate, value = _falling(k, entering, corners, basis)
-        better = found < 0 or (v < number if first else rate > largest)
+        better = found < 0 or (v < number if first else rate > largest * (1 + SAME))
         if better and rate > NO_PIVOT and value <= limit * rate:
             largest, number, found, step = rate, v, out, value / rate
     return found, step

@@ -204,6 +204,33 @@ def test_tiny_needs_are_met_beside_large_ones(seed: int, jobs: int, models: int)
     assert rho == pytest.approx(fairest_use(rates, ones * 1.0, gpus * 1.0, left, since, whole)[1])
 
 
+def tied(seed: int) -> tuple[Any, ...]:
+    """A program of jobs and models of which many are alike."""
+    rng = np.random.default_rng(seed)
+    jobs, models = int(rng.integers(3, 12)), int(rng.integers(2, 4))
+    kinds = rng.integers(1, 5, (3, models)).astype(float)
+    rates = kinds[rng.integers(0, 3, jobs)] * rng.choice([1 / 3, 0.1, 0.7], (jobs, 1))
+    gangs, gpus = rng.choice([1, 2, 4], jobs), rng.integers(2, 6, models)
+    return rates, gangs, gpus, rng.choice([10.0, 30, 60], jobs), np.zeros(jobs), np.ones(jobs)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_rounding_settles_no_tie(seed: int) -> None:
+    rates, gangs, gpus, left, since, whole = tied(seed)
+    check_rest(rates, gangs, gpus, left, since, whole)
+    x, _ = fairest_finish(rates, gangs, gpus, left, since, whole)
+    for scale in (1.1, 1.7):
+        same, _ = fairest_finish(rates * scale, gangs, gpus, left * scale, since, whole)
+        assert same == pytest.approx(x, abs=1e-6)
+
+
+def test_as_fast_a_model_is_enough_whatever_is_rounded() -> None:
+    """The first job is as fast on two models, and needs what they do, but for the last bit."""
+    rates, gangs, gpus, left, since, whole = tied(365)
+    for scale in (1.0, 1.1):
+        check_rest(rates * scale, gangs, gpus, left * scale, since, whole)
+
+
 def test_prices_prove_that_gpus_are_too_few() -> None:
     """Three jobs need a GPU of the fast model each, of which there are two."""
     per, ones = np.array([[1.0, 4.0]] * 3), np.ones(3)
