@@ -458,6 +458,52 @@ def wide_fortnights(folder: Path) -> Any:
     return found
 
 
+# --- responses to prices -------------------------------------------------------------------------
+
+
+@wide
+def wide_responses(folder: Path) -> Any:
+    """Best runs of jobs with parameter servers where little is free, within quotas, as printed."""
+    found: dict[str, Any] = {}
+    for seed, law in ((0, "linear"), (3, "convex"), (4, "linear")):
+        problem = gs.formulations.reduced_problem(5, servers=4, users=2, utility=law, seed=seed)
+        rng, slots = np.random.default_rng([43, seed]), 160
+        free = gs.solvers.Occupancy(problem, slots=slots).free
+        free -= np.repeat(rng.integers(0, free[:, :, ::20] + 1) * rng.integers(0, 2), 20, axis=2)
+        room = np.repeat(rng.integers(2, 12, (2, slots // 20)), 20, axis=1)
+        prices = np.repeat(rng.uniform(0, 0.02, (2, slots // 20)), 20, axis=1)
+        values = np.linspace(900, 100, slots + 1)
+        for job in range(1, 4):
+            told: list[Any] = []
+            for options in ({}, {"room": room}, {"literal": True}, {"room": room, "literal": True}):
+                for machine in (True, False):
+                    told += [sorted(options), machine, attempt(
+                        gs.solvers.best_response, problem, job, free, prices, values,
+                        begin=0, end=slots, machine=machine, **options,
+                    )]  # fmt: skip
+            for machine in (True, False):
+                told.append(attempt(
+                    gs.solvers.zero_price_response, problem, job, free, begin=0, limit=slots,
+                    machine=machine,
+                ))  # fmt: skip
+            found[f"{seed} {job}"] = told
+    return found
+
+
+@wide
+def wide_wait_prices(folder: Path) -> Any:
+    """Waits at prices of this and of other clusters."""
+    found: dict[str, Any] = {}
+    times, prices = np.array([0, 60, 600, 3600]), np.array([[3, 1, 0.5], [2, 2, 1], [1, 0.1, 4]])
+    for kind in ("jobs", "models"):
+        instance, rules = crowd(0, kind)
+        run = gs.drive(instance, policy("fifo")[1], **rules)
+        for models in range(4):
+            known = named("GpuPrices")(times, prices[:models]) if models else None
+            found[f"{kind} {models}"] = attempt(named("longest_waits"), run, 4, prices=known)
+    return found
+
+
 # --- wrong values --------------------------------------------------------------------------------
 
 
