@@ -152,17 +152,16 @@ def least_costs_of(columns: list[list[int]]) -> list[int]:
 @lru_cache(maxsize=1)
 def _least_costs(*columns: tuple[int, ...]) -> Sequence[int]:
     """The same; once for flow and completion times, which one proof bounds."""
-    from .verify_prices_core import compiled_least_costs, least_costs  # numba loads slowly
+    from .verify_prices_core import compiled_least_costs, inputs, least_costs  # numba loads slowly
 
-    releases, needs, rates, gangs, times, prices = columns
-    costs = [0] * len(releases)
+    rows = inputs(*columns)
     if fit_64_bits(columns):
-        arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
+        arrays = [np.array(row, dtype=np.int64) for row in rows]
         compiled_least_costs(*arrays)
         found: list[int] = arrays[-1].tolist()
         return found
-    least_costs(releases, needs, rates, gangs, times, prices, costs)
-    return costs
+    least_costs(*rows)
+    return rows[-1]
 
 
 def fit_64_bits(columns: Sequence[Sequence[int]]) -> bool:

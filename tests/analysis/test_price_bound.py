@@ -17,7 +17,7 @@ from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bo
 from gangsched.analysis.proofs.price_core import evaluate, evaluate_exactly
 from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
-from gangsched.analysis.proofs.verify_prices_core import compiled_least_costs, least_costs
+from gangsched.analysis.proofs.verify_prices_core import compiled_least_costs, inputs, least_costs
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
@@ -90,10 +90,10 @@ def test_least_costs_are_those_of_every_completion(
     rows, times, prices = drawn
     wanted = [plain_cost(*row, times, prices) for row in rows]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    found = [0] * len(rows)
-    least_costs(*columns, times, prices, found)  # type: ignore[arg-type]
-    assert found == wanted
-    arrays = [np.array(column, dtype=np.int64) for column in (*columns, times, prices, found)]
+    taken = inputs(*columns, times, prices)
+    arrays = [np.array(column, dtype=np.int64) for column in taken]
+    least_costs(*taken)
+    assert taken[-1] == wanted
     compiled_least_costs(*arrays)
     assert arrays[-1].tolist() == wanted
 
