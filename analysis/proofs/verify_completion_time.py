@@ -155,13 +155,14 @@ def _least_costs(*columns: tuple[int, ...]) -> Sequence[int]:
     from .verify_prices_core import compiled_least_costs, inputs, least_costs  # numba loads slowly
 
     rows = inputs(*columns)
+    costs: list[int] = rows[-1]
     if fit_64_bits(columns):
         arrays = [np.array(row, dtype=np.int64) for row in rows]
         compiled_least_costs(*arrays)
-        found: list[int] = arrays[-1].tolist()
-        return found
-    least_costs(*rows)
-    return rows[-1]
+        costs = arrays[-1].tolist()
+    else:
+        least_costs(*rows)
+    return costs
 
 
 def fit_64_bits(columns: Sequence[Sequence[int]]) -> bool:

@@ -6,22 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.compiled import compiled
+from ...instances.compiled import compiled, inner
+
+
+@inner
+def _fill(total: Any, take: Any, gain: Any, gang: Any, i: Any) -> None:
+    """The most that items from i on give in so much room, of what those behind it give."""
+    width, own, behind, best = gang[i], gain[i], total[(i + 1) % 2], total[i % 2]
+    for room in range(width):
+        best[room] = behind[room]
+    less, same, now, taken = behind, behind[width:], best[width:], take[i, width:]
+    for room in range(same.size):  # from arrays to others: several at a time
+        value = less[room] + own
+        taken[room] = value >= same[room]
+        now[room] = max(value, same[room])
 
 
 @compiled
 def knapsack(gain: Any, gang: Any, gpus: Any) -> Any:
     """Which items to take; ties to the earlier items."""
     n = gain.size
-    best, before = np.zeros(gpus + 1, dtype=np.int64), np.zeros(gpus + 1, dtype=np.int64)
-    take = np.zeros((n, gpus + 1), dtype=np.bool_)
+    total, take = np.zeros((2, gpus + 1), dtype=np.int64), np.zeros((n, gpus + 1), dtype=np.bool_)
     for i in range(n - 1, -1, -1):
-        best, before, width = before, best, gang[i]
-        best[:width] = before[:width]
-        for room in range(gpus + 1 - width):  # from one array to another: several at a time
-            value, other = before[room] + gain[i], before[room + width]
-            take[i, room + width] = value >= other
-            best[room + width] = max(value, other)
+        _fill(total, take, gain, gang, i)
     won = np.zeros(n, dtype=np.bool_)
     room = gpus
     for i in range(n):

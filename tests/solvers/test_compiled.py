@@ -7,9 +7,12 @@ import logging
 import sys
 import time
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
+import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
 from numba.core import caching
 
 from gangsched import Cluster, Instance, Job
@@ -107,6 +110,31 @@ def test_machine_code_is_stale_when_a_class_that_it_takes_has_another_name(
         module = importlib.import_module("renamed_part")
         assert module.total(getattr(module, name)(1, 2)) == 3
     assert list(tmp_path.rglob("renamed_part.total*.nbi"))
+
+
+def pick(values: Any, i: int) -> Any:
+    return values[i]
+
+
+def pick_last(values: Any, i: int) -> Any:
+    return values[-1] + i
+
+
+def test_only_a_written_index_of_ours_counts_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that with bounds checks one below 0 is an error; without them it is never looked at."""
+    values = np.array([5, 6, 7])
+    monkeypatch.setattr(config, "BOUNDSCHECK", 1)
+    for name, ours in (("gangsched.elsewhere", True), ("gangscheduler", False)):
+        one, last = (FunctionType(f.__code__, globals(), f.__name__) for f in (pick, pick_last))
+        one.__module__ = last.__module__ = name
+        assert njit(one)(values, 2) == njit(last)(values, 0) == 7
+        if ours:
+            with pytest.raises(IndexError):
+                njit(one)(values, -1)
+        else:
+            assert njit(one)(values, -1) == 7
+        with pytest.raises(IndexError):
+            njit(one)(values, 3)
 
 
 def test_run_times_leave_out_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,44 +35,56 @@ def _comes_first(m, job, rho, a, b):
 
 @inner
 def _sift(m, job, rho, n, i):
-    """Let job i of a heap by falling rho sink to its place; scores are minus rho."""
-    while True:
-        child, other = 2 * i + 1, 2 * i + 2
-        if child >= n:
-            break
-        if other < n and _comes_first(m, job, rho, other, child):
-            child = other
-        if not _comes_first(m, job, rho, child, i):
-            break
-        job[i], job[child] = job[child], job[i]
-        rho[i], rho[child] = rho[child], rho[i]
+    """Let job i of a heap by falling rho sink to its place; scores are minus rho.
+
+    A gap sinks to the end, and from there the job rises: most come from the end and stay there.
+    """
+    own, own_rho, top = job[i], rho[i], i
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and _comes_first(m, job, rho, child + 1, child):
+            child += 1
+        job[i], rho[i] = job[child], rho[child]
         i = child
+    job[i], rho[i] = own, own_rho
+    while i > top and _comes_first(m, job, rho, i, (i - 1) // 2):
+        up = (i - 1) // 2
+        job[i], rho[i], job[up], rho[up] = job[up], rho[up], job[i], rho[i]
+        i = up
+
+
+@inner
+def _take_bids(m, heap, rho, room, job, gain, gang):
+    """Put the bidders in tier 1, and note those that fit: (how many these are, GPUs of all)."""
+    candidates, able, gpus = heap.size, 0, 0
+    lease = new_lease(m, m.count[const.NOW]) - m.count[const.NOW]
+    for i in range(candidates):
+        rho[i] = m.jobs[heap[i]].score
+    for i in range(candidates // 2 - 1, -1, -1):
+        _sift(m, heap, rho, candidates, i)
+    for i in range(job.size):
+        j, last = heap[0], candidates - 1 - i
+        heap[0], rho[0] = heap[last], rho[last]
+        _sift(m, heap, rho, last, 0)
+        m.jobs[j].tier = 1
+        gpus += m.jobs[j].gpus
+        if m.jobs[j].gpus <= room:
+            job[able], gang[able] = j, m.jobs[j].gpus
+            gain[able] = int(np.rint(math.log1p(lease / _shared_time(m, j)) * UNITS))
+            able += 1
+    return able, gpus
 
 
 @compiled
 def hold_auction(m, candidates, room):
     """Give winners and other bidders their tiers, among the candidates in the list of bids."""
     share = int(m.numbers[0]) * candidates // int(m.numbers[1])
-    bidders, able, gangs = max(1, candidates - share), 0, 0
-    lease = new_lease(m, m.count[const.NOW]) - m.count[const.NOW]
+    bidders = max(1, candidates - share)
     job = np.empty(bidders, dtype=np.int64)
     gain, gang = np.empty(bidders, dtype=np.int64), np.empty(bidders, dtype=np.int64)
     heap, rho = m.lists[BIDS, :candidates].copy(), np.empty(candidates, dtype=np.float64)
-    for i in range(candidates):
-        rho[i] = m.jobs[heap[i]].score
-    for i in range(candidates // 2 - 1, -1, -1):
-        _sift(m, heap, rho, candidates, i)
-    for i in range(bidders):
-        j, last = heap[0], candidates - 1 - i
-        heap[0], rho[0] = heap[last], rho[last]
-        _sift(m, heap, rho, last, 0)
-        m.jobs[j].tier = 1
-        gangs += m.jobs[j].gpus
-        if m.jobs[j].gpus <= room:
-            job[able], gang[able] = j, m.jobs[j].gpus
-            gain[able] = int(np.rint(math.log1p(lease / _shared_time(m, j)) * UNITS))
-            able += 1
-    if gangs <= room:
+    able, gpus = _take_bids(m, heap, rho, room, job, gain, gang)
+    if gpus <= room:
         for i in range(able):
             m.jobs[job[i]].tier = 0
         return
@@ -88,13 +100,18 @@ def hold_auction(m, candidates, room):
             m.jobs[job[i]].tier = 0
 
 
-@inlined
-def _decide_by_auction(m):
-    candidates, room, expired = list_candidates(m)
+@inner
+def _score_all(m, candidates):
     for i in range(candidates):
         m.jobs[m.lists[BIDS, i]].tier = 2
         score(m, m.lists[BIDS, i], 0)
+
+
+@inlined
+def _decide_by_auction(m):
+    candidates, room, expired = list_candidates(m)
     if candidates:
+        _score_all(m, candidates)
         hold_auction(m, candidates, room)
         give_leases(m, candidates, room, expired)
 

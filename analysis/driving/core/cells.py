@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import entry, inlined, inner
 from ....solvers.policies.buddy_cells import quota_cells
 from ....solvers.policy import RuleKind
 from . import const
@@ -459,7 +459,7 @@ def _decide_by_cells(m):
     _carry_out(m, killed, started)
 
 
-@compiled
+@entry
 def advance_by_cells(m, until, most):
     """As :func:`.keyed.advance_by_key`, for HiveD."""
     for _ in range(most):

@@ -34,3 +34,5 @@ WANTED = REST
 STATED, LAST_DUE, FIRST_DUE = range(3)
 #: marks of jobs in a decision
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
+#: rows of `ends`, in no order: when running jobs end and which they are; and by job, where it is
+TIMES, ENDERS, PLACES = range(3)

@@ -35,7 +35,7 @@ from .cells import advance_by_cells, with_cells
 from .deficit import advance_by_deficit, with_classes
 from .grouped import advance_by_groups
 from .keyed import advance_by_key, with_deadlines
-from .machine import new_machine
+from .machine import Machine, new_machine
 from .past import Past
 from .planned import PLANNED, new_plan, renewed
 from .quotas import advance_by_quotas
@@ -146,6 +146,7 @@ class Compiled(Simulation):
             if own.dtype != saved.dtype or own.shape != saved.shape:
                 raise ValueError(f"its {name} are not those of this instance")
             own[:] = saved
+        _list_ends(self.machine)
         self.past.load(data["past"])
         self.book.ps = of_rows(data["ps"])
         self.idle, self.deciding = data["idle"], data["deciding"]
@@ -414,6 +415,14 @@ class Compiled(Simulation):
         """What has happened."""
         self.past.take(self.machine)
         return Events.of_packed({name: own.copy() for name, own in self.past.events.items()})
+
+
+def _list_ends(machine: Machine) -> None:
+    """List when the running jobs end, after others have been written into a machine."""
+    running = np.flatnonzero(machine.jobs["phase"] == const.RUNNING)
+    machine.ends[const.TIMES, : running.size] = machine.jobs["finish"][running]
+    machine.ends[const.ENDERS, : running.size] = running
+    machine.ends[const.PLACES, running] = np.arange(running.size)
 
 
 def _decides_anew(thing: Policy | Session) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import entry, inlined, inner
 from . import const
 from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
 from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
@@ -352,7 +352,7 @@ def backfill_groups(m, started, failed, own):
     return started
 
 
-@compiled
+@entry
 def advance_by_groups(m, until, most):
     """As :func:`advance_by_key`, for LTGF and Themis."""
     for _ in range(most):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....instances import Job
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import entry, inlined, inner
 from . import const
 from .machine import (
     Machine,
@@ -232,7 +232,7 @@ def _backfill_by_key(m, started, failed, losers):
             note_refusal(m, j)
 
 
-@compiled
+@entry
 def advance_by_key(m, until, most):
     """Visit rounds until something has to be done in Python; returns why."""
     for _ in range(most):

@@ -58,7 +58,7 @@ def _next_tier(m, first, fitting):
     return last
 
 
-@inlined
+@inner
 def give_leases(m, candidates, room, expired):
     """Select and place the listed candidates by tier, score, second score and rank.
 

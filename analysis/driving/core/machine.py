@@ -57,6 +57,7 @@ class Machine(NamedTuple):
     level: Ints  # (classes, most GPUs + 1): nodes with so many free GPUs
     active: Ints  # time, job seconds of active jobs until then, active jobs now
     lists: Ints  # rows of job numbers
+    ends: Ints  # when running jobs end, close together for who looks for the first
     segments: NDArray[Any]
     parts: NDArray[Any]
     events: NDArray[Any]
@@ -502,6 +503,9 @@ def _hold(m, j, gpus, kind):
     m.users[u].base -= gpus * now
     leave(m, const.WAITERS, const.WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting -= 1
+    i = m.count[const.RUNS]
+    m.ends[const.TIMES, i], m.ends[const.ENDERS, i] = m.jobs[j].finish, j
+    m.ends[const.PLACES, j] = i
     enter(m, const.RUNNERS, const.RUNS, j)
     note_event(m, kind, j, now)
 
@@ -521,6 +525,10 @@ def _end_segment(m, j, time, kind):
     m.users[u].base += gpus * time
     m.jobs[j].held_gpus = m.jobs[j].speed = 0
     leave(m, const.RUNNERS, const.RUNS, j)
+    i, n = m.ends[const.PLACES, j], m.count[const.RUNS]
+    last = m.ends[const.ENDERS, n]
+    m.ends[const.TIMES, i], m.ends[const.ENDERS, i] = m.ends[const.TIMES, n], last
+    m.ends[const.PLACES, last] = i
     note_event(m, kind, j, time)
 
 
@@ -560,19 +568,23 @@ def _next_round(m):
         return best
     demotions = waits > 0 and m.params[const.KIND] == const.TIRESIAS
     leases = (waits > 0 or m.params[const.ASKED]) and m.params[const.PREEMPTS] == const.LEASE
-    length = m.params[const.LEASE_LENGTH]
+    length, end = m.params[const.LEASE_LENGTH], const.NONE
     for i in range(runs):
-        j = m.lists[const.RUNNERS, i]
-        best = min(best, round_up(m.jobs[j].finish, tau))
-        if leases:
-            end = m.jobs[j].lease_end
-            if end <= now:
-                end += ((now - end) // length + 1) * length
-            best = min(best, end)
-        if demotions:
-            time = _next_demotion(m, j)
-            if time < const.NONE:
-                best = min(best, max(now + tau, round_up(time, tau)))
+        end = min(end, m.ends[const.TIMES, i])
+    if runs:
+        best = min(best, round_up(end, tau))
+    if leases or demotions:
+        for i in range(runs):
+            j = m.lists[const.RUNNERS, i]
+            if leases:
+                end = m.jobs[j].lease_end
+                if end <= now:
+                    end += ((now - end) // length + 1) * length
+                best = min(best, end)
+            if demotions:
+                time = _next_demotion(m, j)
+                if time < const.NONE:
+                    best = min(best, max(now + tau, round_up(time, tau)))
     if waits > 0 or (runs > 0 and m.params[const.ASKED]):
         if m.params[const.PREEMPTS] == const.ALWAYS and m.params[const.PATIENCE] >= 0:
             for i in range(waits):
@@ -602,9 +614,8 @@ def _next_round(m):
 def _complete(m):
     now, found = m.count[const.NOW], 0
     for i in range(m.count[const.RUNS]):
-        j = m.lists[const.RUNNERS, i]
-        if m.jobs[j].finish <= now:
-            k = found
+        if m.ends[const.TIMES, i] <= now:
+            j, k = m.ends[const.ENDERS, i], found
             while k > 0:
                 other = m.lists[const.PICKED, k - 1]
                 if m.jobs[other].finish < m.jobs[j].finish or (
@@ -748,6 +759,7 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
         level=level,
         active=np.zeros(3, dtype=np.int64),
         lists=lists,
+        ends=np.zeros((3, max(n, total)), dtype=np.int64),
         segments=np.zeros(CHUNK + 2 * total, dtype=SEGMENT),
         parts=np.zeros(CHUNK + 2 * total, dtype=PART),
         events=np.zeros(CHUNK + n + 4 * total, dtype=EVENT),

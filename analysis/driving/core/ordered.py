@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import compiled, inner
+from ....instances.compiled import compiled, entry, inner
 from ....instances.model import MOST_TIME
 from ....solvers.policy import PROFILE_GPUS
 from . import const, machine
@@ -91,7 +91,7 @@ def follow_first(m, order, count, repacking):
     settle(m, started, kept, losers)
 
 
-@compiled
+@entry
 def advance_to_decision(m, until, most):
     """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
     for _ in range(most):

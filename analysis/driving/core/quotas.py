@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import entry, inlined, inner
 from . import const
 from .machine import begin_run, less, open_round, pop, speed_on_new, take_new
 from .place import place
@@ -56,7 +56,7 @@ def _decide_by_quotas(m):
         g = _first_class(m, failed)
 
 
-@compiled
+@entry
 def advance_by_quotas(m, until, most):
     """As :func:`.keyed.advance_by_key`, for YARN-CS."""
     for _ in range(most):

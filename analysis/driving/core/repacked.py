@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import compiled, inner
+from ....instances.compiled import entry, inner
 from ....solvers.policies.isolation_area_core import PARTS, advance_users, weight
 from ....solvers.policy import Rule, RuleKind
 from ..ledger import Ints, Ledger
@@ -149,7 +149,7 @@ def _fill(m, p):
             break
 
 
-@compiled
+@entry
 def advance_filling(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for ServerFilling-SRPT."""
     for _ in range(most):
@@ -216,7 +216,7 @@ def _isolate(m, p):
             break
 
 
-@compiled
+@entry
 def advance_isolation(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for areas over weights; NARROW for want of room."""
     for _ in range(most):
