@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Types of arrays, and what arrays of small numbers allow."""
 
 from __future__ import annotations
 
@@ -8,3 +8,33 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+def distinct(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return each number once, in order, and which of them each is; no sort if all are small.
+
+    Examples
+    --------
+    >>> values, which = distinct(np.array([8, 1, 8]))
+    >>> values.tolist(), which.tolist()
+    ([1, 8], [1, 0, 1])
+    """
+    if not numbers.size or numbers.min() < 0 or numbers.max() > 16 * numbers.size:
+        values, which = np.unique(numbers, return_inverse=True)
+        return values, which
+    there = np.zeros(int(numbers.max()) + 1, dtype=np.bool_)
+    there[numbers] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
+def first_of(which: Ints, count: int) -> Ints:
+    """Return where each of so many numbers stands first.
+
+    Examples
+    --------
+    >>> first_of(np.array([1, 0, 1]), 2).tolist()
+    [1, 0]
+    """
+    first = np.zeros(count, dtype=np.int64)
+    first[which[::-1]] = np.arange(which.size)[::-1]  # of equal indexes the last counts
+    return first

@@ -20,6 +20,10 @@ from .display import frame, table_html
 from .packed import Packed, Unpacking, in_blocks
 
 MOST_SHOWN = 20  # segments in a notebook
+#: segments of a packed schedule whose blocks are kept for who looks next
+MOST_KEPT = 2**18
+#: the columns of the schedule that was looked at last in blocks, and these
+_recent: list[tuple[dict[str, Packed] | None, list[Schedule]]] = [(None, [])]
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -206,7 +210,19 @@ class Schedule(Unpacking):
             if wanted is None or wanted[0]:
                 yield self
             return
-        for job, start, end, length, node, gpus in in_blocks(list(packed.values()), wanted):
+        if packed["job"].size > MOST_KEPT:
+            yield from self._unpack_blocks(wanted)
+            return
+        owner, blocks = _recent[0]
+        if owner is not packed:
+            blocks = list(self._unpack_blocks())
+            _recent[0] = packed, blocks
+        yield from (b for k, b in enumerate(blocks) if wanted is None or wanted[k])
+
+    def _unpack_blocks(self, wanted: Sequence[bool] | None = None) -> Iterator[Schedule]:
+        """Yield the pieces of a packed schedule, which are made now."""
+        columns = list(self.__dict__["_packed"].values())
+        for job, start, end, length, node, gpus in in_blocks(columns, wanted):
             block: Schedule = object.__new__(type(self))
             ptr = np.concatenate([[0], np.cumsum(length)])
             nothing = np.broadcast_to(np.int64(0), node.size)

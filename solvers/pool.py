@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formulations.completion_time.problem import CompletionTime
-from ..instances.arrays import Floats, Ints
+from ..instances.arrays import Floats, Ints, distinct
 from ..instances.check import check_real
 from ..instances.schedule import Schedule
 from .pool_core import place_pieces, schedule_pool
@@ -81,9 +81,9 @@ def run_pool(
     if weights is None:
         over = zip(problem.weights, problem.divisors(), strict=True)
         weights = np.array([w / (problem.scale * d) for w, d in over])
-    widths, kind = np.unique(gpus, return_inverse=True)
+    widths, kind = distinct(gpus)
     job, start, end = schedule_pool(
-        np.argsort(release, kind="stable"), release, seconds, gpus, kind.ravel(), widths,
+        np.argsort(release, kind="stable"), release, seconds, gpus, kind, widths,
         gpus**power / weights, problem.instance.cluster.gpus, dynamic,
     )  # fmt: skip
     ends = np.zeros(release.size, dtype=np.int64)

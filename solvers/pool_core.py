@@ -11,6 +11,12 @@ from ..instances.compiled import compiled, inner
 
 
 @inner
+def _before(key: Floats, one: int, other: int) -> bool:
+    """Whether a job comes before another; ties by number."""
+    return key[one] < key[other] or (key[one] == key[other] and one < other)
+
+
+@inner
 def _push(heap: Ints, key: Floats, first: int, size: int, job: int) -> None:
     """Put a job into the heap that begins at `first`: the least key is on top, ties by number."""
     at = size
@@ -33,9 +39,7 @@ def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
     while 2 * at + 1 < size:
         below = 2 * at + 1
         if below + 1 < size:
-            a, b = heap[first + below], heap[first + below + 1]
-            if key[b] < key[a] or (key[b] == key[a] and b < a):
-                below += 1
+            below += _before(key, heap[first + below + 1], heap[first + below])
         other = heap[first + below]
         if key[job] < key[other] or (key[job] == key[other] and job < other):
             break
@@ -43,12 +47,6 @@ def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
         at = below
     heap[first + at] = job
     return np.int64(top)
-
-
-@inner
-def _before(key: Floats, one: int, other: int) -> bool:
-    """Whether a job comes before another; ties by number."""
-    return key[one] < key[other] or (key[one] == key[other] and one < other)
 
 
 @inner

@@ -25,7 +25,17 @@ from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
 from .run import EventKind, Run
-from .segments import BEGINS, ENDS, MOST, Segments, by_jobs, same_places, speeds_of, sum_entries
+from .segments import (
+    BEGINS,
+    ENDS,
+    MOST,
+    Segments,
+    by_jobs,
+    by_number,
+    same_places,
+    speeds_of,
+    sum_entries,
+)
 
 __all__ = ["violations"]
 
@@ -538,7 +548,7 @@ def _events(run: Run, seg: Segments) -> list[str]:
 
 def _sequence(run: Run) -> list[str]:
     """VISIBLE, then a start and an end of its kind in turn, nothing after FINISH."""
-    order = np.argsort(run.events.job, kind="stable")
+    order = by_number(run.events.job)
     job, kind = run.events.job[order], run.events.kind[order]
     time, before = run.events.time[order], np.roll(kind, 1)
     first = np.ones(job.size, dtype=bool)

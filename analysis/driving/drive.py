@@ -16,6 +16,7 @@ import numpy as np
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
+from ...instances.arrays import distinct
 from ...instances.compiling import seconds_since
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
@@ -349,8 +350,8 @@ def _kinds(instance: Instance[Any]) -> tuple[list[tuple[int, list[bool]]], Ints]
     """Gangs, each with whether its jobs can run on each model, and which of them is each job's."""
     sets, reach = reaches(job_speeds(instance))
     gangs = _columns(instance)["gpus"]
-    kinds, kind = np.unique(np.stack([gangs, reach], axis=1), axis=0, return_inverse=True)
-    return [(gpus, sets[r].tolist()) for gpus, r in kinds.tolist()], kind.ravel()
+    kinds, kind = distinct(gangs * len(sets) + reach)
+    return [(k // len(sets), sets[k % len(sets)].tolist()) for k in kinds.tolist()], kind
 
 
 def _why_never(instance: Instance[Any], job: Job) -> str:

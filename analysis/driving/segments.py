@@ -53,8 +53,11 @@ class Segments:
     def of(cls, run: Run) -> Segments:
         """Those of a run that knows its instance."""
         instance = run.require_instance()
-        number = np.lexsort((run.schedule.start, run.schedule.job))
-        job = run.schedule.job[number]
+        number = by_number(run.schedule.job)
+        job, start = run.schedule.job[number], run.schedule.start[number]
+        if ((start[1:] < start[:-1]) & (job[1:] == job[:-1])).any():
+            number = np.lexsort((run.schedule.start, run.schedule.job))
+            start = run.schedule.start[number]  # its job's are the same
         count = np.bincount(job, minlength=len(run.records))
         offset = np.concatenate([[0], np.cumsum(count)])
         place = np.arange(job.size) - offset[job]
@@ -70,7 +73,7 @@ class Segments:
         return cls(
             number=number,
             job=job,
-            start=run.schedule.start[number],
+            start=start,
             end=run.schedule.end[number],
             place=place,
             last=last,
@@ -226,14 +229,18 @@ def pair_up(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints,
     wanted[list(kinds)] = True
     event = np.flatnonzero(wanted[run.events.kind])
     time, job = run.events.time[event], run.events.job[event]
-    if (time[1:] >= time[:-1]).all():
-        order = np.argsort(job, kind="stable")
-    else:
-        order = np.lexsort((time, job))
+    rises = (time[1:] >= time[:-1]).all()
+    order = by_number(job) if rises else np.lexsort((time, job))
     event, job = event[order], job[order]
     count = np.bincount(job, minlength=offset.size - 1)
     at = offset[job] + np.arange(event.size) - (np.cumsum(count) - count)[job]
     return np.where(at < offset[job + 1], at, -1), event
+
+
+def by_number(jobs: Ints) -> Ints:
+    """The order of these jobs by their numbers, equal ones as they stand."""
+    few = jobs.size > 0 and jobs.min() >= 0 and jobs.max() < 2**16
+    return np.argsort(jobs.astype(np.uint16) if few else jobs, kind="stable")  # then by digits
 
 
 def sum_entries(schedule: Schedule, column: Ints) -> Ints:

@@ -28,8 +28,8 @@ def drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
     at = 0
     while 2 * at + 1 < size:
         below = 2 * at + 1
-        if below + 1 < size and price[below + 1] > price[below]:
-            below += 1
+        if below + 1 < size:
+            below += price[below + 1] > price[below]  # no branch that is hard to guess
         if price[below] <= p:
             break
         price[at], amount[at], at_[at] = price[below], amount[below], at_[below]
@@ -96,6 +96,24 @@ def _sweep(
     return best, at, count
 
 
+@inner
+def _sweep_all(
+    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
+    prices: Floats, price: Floats, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
+    bought: Floats, ends: Ints,
+) -> float:  # fmt: skip
+    total = 0.0
+    for j in range(release.size):
+        best, ends[j], count = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
+            place, interval, seconds,
+        )  # fmt: skip
+        total += best
+        for i in range(count):
+            bought[interval[i]] += gang[j] * seconds[i]
+    return total
+
+
 @compiled
 def evaluate(
     release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
@@ -107,15 +125,10 @@ def evaluate(
     place = np.empty(room, dtype=np.int64)
     interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
     bought, ends = np.zeros(prices.size + 1), np.empty(release.size, dtype=np.int64)
-    total = 0.0
-    for j in range(release.size):
-        best, ends[j], count = _sweep(
-            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
-            place, interval, seconds,
-        )  # fmt: skip
-        total += best
-        for i in range(count):
-            bought[interval[i]] += gang[j] * seconds[i]
+    total = _sweep_all(
+        release, need, weight, gang, first, edges, prices, price, amount, place, interval, seconds,
+        bought, ends,
+    )  # fmt: skip
     return total, bought[:-1], ends
 
 

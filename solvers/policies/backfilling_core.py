@@ -7,12 +7,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.compiled import compiled
+from ...instances.compiled import compiled, entry, inner
 
 NONE = 2**62
 
 
-@compiled
+@inner
+def _fullest(free, nodes, found):
+    """The node with the most free GPUs that is not among the first so many; the first of equals."""
+    best = -1
+    for n in range(free.size):
+        if best < 0 or free[n] > free[best]:
+            taken = False
+            for k in range(found):
+                taken = taken or nodes[k] == n
+            if not taken:
+                best = n
+    return best
+
+
+@entry
 def place(gang, free, sizes, spread, nodes, parts):
     """As :func:`gangsched.solvers.placement.place`, into `nodes` and `parts`; how many, or 0."""
     before = 0
@@ -39,14 +53,16 @@ def place(gang, free, sizes, spread, nodes, parts):
                 nodes[found], parts[found] = best, rest
                 found += 1
             return found
-    if not spread or free.sum() < gang:
+    there = 0
+    for n in range(free.size):
+        there += free[n]
+    if not spread or there < gang:
         return 0
-    left, found = free.copy(), 0
+    found = 0
     while gang > 0:
-        best = int(np.argmax(left))
-        nodes[found], parts[found] = best, min(gang, left[best])
+        best = _fullest(free, nodes, found)
+        nodes[found], parts[found] = best, min(gang, free[best])
         gang -= parts[found]
-        left[best] = 0
         found += 1
     return found
 

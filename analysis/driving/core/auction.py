@@ -42,8 +42,8 @@ def _sift(m, job, rho, n, i):
     own, own_rho, top = job[i], rho[i], i
     while 2 * i + 1 < n:
         child = 2 * i + 1
-        if child + 1 < n and _comes_first(m, job, rho, child + 1, child):
-            child += 1
+        if child + 1 < n:  # added, not branched on: no processor can guess which way
+            child += _comes_first(m, job, rho, child + 1, child)
         job[i], rho[i] = job[child], rho[child]
         i = child
     job[i], rho[i] = own, own_rho

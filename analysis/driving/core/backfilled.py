@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import compiled, inner
+from ....instances.compiled import entry, inner
 from ....instances.model import FULL_SPEED
 from ....solvers.policies.backfilling_core import place
 from ..ledger import Ints, Ledger
@@ -173,7 +173,7 @@ def _renew_held(m, p):
     p.state[HELD] = kept
 
 
-@compiled
+@inner
 def _shadow(m, p, gang):
     """When a gang finds a place if nobody else starts; then EXTRA is what is free beside it."""
     spread, found = m.params[const.SPREAD] > 0, 0
@@ -200,7 +200,7 @@ def _shadow(m, p, gang):
     return const.NONE
 
 
-@compiled
+@inner
 def _place_beside(m, p, gang):
     """Choose nodes on GPUs that are free beside the first that has no place; how many, or 0."""
     for n in range(m.nodes.size):
@@ -238,7 +238,7 @@ def _close_gaps(p, last):
     p.state[FRONT] = front
 
 
-@compiled
+@inner
 def _decide_easy(m, p):
     """Start jobs in the order of release, others beside the first that has no place."""
     now, room = m.count[const.NOW], m.count[const.FREE]
@@ -275,7 +275,7 @@ def _decide_easy(m, p):
         _close_gaps(p, last)
 
 
-@compiled
+@entry
 def advance_easy(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for EASY backfilling."""
     for _ in range(most):
@@ -447,7 +447,7 @@ def _first_time(m, p, gang, seconds, now):
     return best
 
 
-@compiled
+@inner
 def _find(p, gang, start, end):
     """Choose a place on the GPUs that are free throughout; on how many nodes, or 0."""
     for n in range(p.at.shape[1]):
@@ -494,7 +494,7 @@ def _look_ahead_on(m, p, j, now):
         _look_ahead(p, m.entries[k].new_node, now)
 
 
-@compiled
+@inner
 def _move_forward(m, p, now):
     """Let each that can begin now, in nobody's way, have its reservation now."""
     for n in range(m.nodes.size):
@@ -528,14 +528,16 @@ def _move_forward(m, p, now):
             _reserve_new(m, p, j, begin, begin + seconds, 1)
 
 
-@compiled
+@inner
 def _has_room(p):
     """Whether nodes have room for one reservation more, and for those that move to now."""
-    more = 1 + p.at[SIZE].max()
+    more = 1
+    for n in range(p.at.shape[1]):
+        more = max(more, 1 + p.at[SIZE, n])
     return 2 * (p.state[MOST] + more) + 4 <= p.times.shape[1]
 
 
-@compiled
+@inner
 def _decide_conservative(m, p):
     """Give reservations, and start whose time has come; False where there is no room for it."""
     now = m.count[const.NOW]
@@ -569,7 +571,7 @@ def _decide_conservative(m, p):
     return True
 
 
-@compiled
+@entry
 def advance_conservative(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for conservative backfilling; NARROW for want of room."""
     for _ in range(most):

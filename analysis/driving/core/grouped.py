@@ -47,6 +47,12 @@ def _before(m, a, b):
 
 
 @inner
+def _above(m, row, a, b):
+    """Whether a comes before b in a heap; in those of GROUP all are of one user."""
+    return _first(m, a, b) if row == const.GROUP else _before(m, a, b)
+
+
+@inner
 def sift(m, row, base, n, i):
     """Let job i of a heap sink to its place."""
     j = m.lists[row, base + i]
@@ -54,9 +60,9 @@ def sift(m, row, base, n, i):
         child = 2 * i + 1
         if child >= n:
             break
-        if child + 1 < n and _before(m, m.lists[row, base + child + 1], m.lists[row, base + child]):
-            child += 1
-        if not _before(m, m.lists[row, base + child], j):
+        if child + 1 < n:
+            child += _above(m, row, m.lists[row, base + child + 1], m.lists[row, base + child])
+        if not _above(m, row, m.lists[row, base + child], j):
             break
         m.lists[row, base + i] = m.lists[row, base + child]
         i = child

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....instances.arrays import distinct, first_of
 from ....instances.compiled import inlined, inner
 from ....instances.model import FULL_SPEED
 from ....solvers.placement import reaches
@@ -305,10 +306,9 @@ def pop(m, g):
         child = 2 * i + 1
         if child >= n:
             break
-        if child + 1 < n and less(
-            m, m.lists[const.HEAP, base + child + 1], m.lists[const.HEAP, base + child]
-        ):
-            child += 1
+        if child + 1 < n:
+            left, right = m.lists[const.HEAP, base + child], m.lists[const.HEAP, base + child + 1]
+            child += less(m, right, left)
         if not less(m, m.lists[const.HEAP, base + child], j):
             break
         m.lists[const.HEAP, base + i] = m.lists[const.HEAP, base + child]
@@ -769,13 +769,13 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
 
 def _gangs(jobs: NDArray[Any], *, by_user: bool) -> NDArray[Any]:
     """Distinct (gang size, reach), or of each user; each job learns which one it has."""
-    sizes, which = np.unique(jobs["gpus"], return_inverse=True)
+    sizes, which = distinct(jobs["gpus"])
     codes = jobs["reach"] * max(1, sizes.size) + which
     if by_user:
         codes += jobs["user"] * (codes.max(initial=0) + 1)
-    _, first, jobs["gang_class"], number = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
+    kinds, jobs["gang_class"] = distinct(codes)
+    first = first_of(jobs["gang_class"], kinds.size)
+    number = np.bincount(jobs["gang_class"], minlength=kinds.size)
     gangs = np.zeros(first.size, dtype=GANG)
     for name, own in (("size", "gpus"), ("reach", "reach"), ("user", "user")):
         gangs[name] = jobs[own][first]
@@ -785,11 +785,11 @@ def _gangs(jobs: NDArray[Any], *, by_user: bool) -> NDArray[Any]:
 
 def _kinds(jobs: NDArray[Any], users: NDArray[Any]) -> NDArray[Any]:
     """Distinct (user, gang, weight), by user; each job learns which one it has."""
-    code = np.zeros(jobs.size, dtype=np.int64)
-    for name in ("user", "gpus", "weight"):
-        values, which = np.unique(jobs[name], return_inverse=True)
-        code = code * max(1, values.size) + which
-    _, first, jobs["kind_of"] = np.unique(code, return_index=True, return_inverse=True)
+    weights, code = np.unique(jobs["weight"], return_inverse=True)
+    sizes, which = distinct(jobs["gpus"])
+    code = (jobs["user"] * max(1, sizes.size) + which) * max(1, weights.size) + code
+    codes, jobs["kind_of"] = distinct(code)
+    first = first_of(jobs["kind_of"], codes.size)
     kinds = np.zeros(first.size, dtype=KIND_OF_JOB)
     for name, own in (("user", "user"), ("gang", "gpus"), ("weight", "weight")):
         kinds[name] = jobs[own][first]

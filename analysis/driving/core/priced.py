@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import compiled, entry, inner
+from ....instances.compiled import entry, inner
 from ....instances.model import FULL_SPEED
 from ....solvers.placement import place
 from ....solvers.policies.priced_models import LONG, WORTH, priced
@@ -260,7 +260,7 @@ def _insert(p, row, count, j):
     return count + 1
 
 
-@compiled
+@inner
 def _decide_by_price(m, p):
     """Stop and start so that those run that were selected."""
     _put_by_cost(m, p)

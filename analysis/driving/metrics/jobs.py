@@ -134,9 +134,12 @@ def wanted_time(run: Run, times: ArrayLike) -> Floats:
     What is wanted at an instant is the demand of the active jobs, at most M. Where this exceeds
     :func:`busy_time`, GPUs were idle though jobs waited for them.
     """
-    jobs, stop = active_jobs(run)
-    knots, demand, _ = changes(run, jobs, stop)
-    return Line.of(knots, np.minimum(demand, run.gpus)).at(np.asarray(times))
+    kept = run.measured.setdefault("wanted_time", {})
+    if "all" not in kept:
+        knots, demand, _ = changes(run, *active_jobs(run))
+        kept["all"] = Line.of(knots, np.minimum(demand, run.gpus))
+    line: Line = kept["all"]
+    return line.at(np.asarray(times))
 
 
 def preemptions(run: Run) -> Ints:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....instances import Schedule
+from ....instances.arrays import distinct
 from ..run import Floats, Ints, Run
 
 DAY, HOUR = 86_400, 3_600
@@ -158,7 +159,8 @@ def changes(run: Run, jobs: Ints, stop: Ints) -> tuple[Ints, Floats, Floats]:
     book = run.records
     leave = jobs[stop[jobs] < NEVER]
     at = np.concatenate([book.visible[jobs], stop[leave]])
-    knots, where = np.unique(at, return_inverse=True)
+    rounds, where = distinct(at // run.rules.round_length)  # of which all are multiples
+    knots = rounds * run.rules.round_length
 
     def after(column: NDArray[Any]) -> Floats:
         change = np.concatenate([column[jobs], -column[leave]])
@@ -221,16 +223,18 @@ def held_by(start: Ints, end: Ints, gpus: Ints, times: ArrayLike, group: Ints, g
     Between two neighbouring times a group's total grows by its rate at the first of them, times the
     distance, and by what starts and ends in between: no sort of the segments is needed.
     """
+    from .held_core import add_held  # numba loads slowly
+
     grid, where = np.unique(np.asarray(times, dtype=np.int64), return_inverse=True)
-    size = (groups, grid.size + 1)  # the last column: after all times
-    grown, rate = np.zeros(size), np.zeros(size)
-    for moment, sign in ((start, 1), (end, -1)):
-        next_time = np.searchsorted(grid, moment)
-        cell = group * size[1] + next_time
-        rest = np.append(grid, 0)[next_time] - moment
-        grown += sign * np.bincount(cell, gpus * rest, grown.size).reshape(size)
-        rate += sign * np.bincount(cell, gpus, rate.size).reshape(size)
-    steps = np.cumsum(rate, axis=1)[:, :-2] * np.diff(grid)
-    grown[:, 1:-1] += steps
-    total = np.cumsum(grown[:, :-1], axis=1)
-    return np.rint(total[:, where]).astype(np.int64)
+    grown, rate = np.zeros((2, groups, grid.size), dtype=np.int64)
+    add_held(*map(_fixed, (start, end, gpus, group)), grid, grown, rate)
+    grown[:, 1:] += np.cumsum(rate, axis=1)[:, :-1] * np.diff(grid)
+    total: Ints = np.cumsum(grown, axis=1)[:, where]
+    return total
+
+
+def _fixed(column: Ints) -> Ints:
+    """View a column as one that cannot be written: machine code takes all alike."""
+    view = np.ascontiguousarray(column, dtype=np.int64).view()
+    view.flags.writeable = False
+    return view
