@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import njit, typeof
 from numba.core import event, types
 from numba.core.dispatcher import Dispatcher
-from numba.np import arrayobj
+from numba.np import arrayobj, linalg
 
 from .compiling import note_compile, note_wait
 
@@ -66,8 +66,26 @@ def _as_they_are(fix: Callable[..., Any]) -> Callable[..., Any]:
     return fix_index
 
 
-if hasattr(arrayobj, "fix_integer_index"):  # numba's own, which may change: then it is slower
+def _take_blas_for_granted() -> None:
+    """Let numba not import scipy.linalg to see whether there is a BLAS, which takes .3 s.
+
+    There is, as gangsched needs SciPy; what multiplies matrices still imports it.
+    """
+    look = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = look  # type: ignore[attr-defined]
+    finally:
+        linalg.ensure_blas = look
+
+
+# numba's own, which may change: then it is slower
+if hasattr(arrayobj, "fix_integer_index"):
     arrayobj.fix_integer_index = _as_they_are(arrayobj.fix_integer_index)
+if hasattr(linalg, "ensure_blas"):
+    _take_blas_for_granted()
 
 
 def compiled(function: Callable[..., Any]) -> Any:

@@ -14,6 +14,8 @@ import numpy as np
 from ..formulations.completion_time.problem import CompletionTime
 from ..instances.arrays import Floats, Ints, distinct
 from ..instances.check import check_real
+from ..instances.model import Instance, Job
+from ..instances.remembered import remembered
 from ..instances.schedule import Schedule
 from .pool_core import place_pieces, schedule_pool
 from .result import Result, Stop
@@ -40,6 +42,14 @@ class PoolRun:
         """Return the same so many seconds later."""
         moved = (times + seconds for times in (self.start, self.end, self.ends))
         return PoolRun(self.job, *moved)
+
+
+@remembered
+def _columns(instance: Instance[Job]) -> tuple[Ints, Ints]:
+    """Releases and gangs of the jobs."""
+    rows = [job.release for job in instance.jobs], [job.gpus for job in instance.jobs]
+    release, gpus = (np.array(row, dtype=np.int64) for row in rows)
+    return release, gpus
 
 
 def run_pool(
@@ -75,9 +85,8 @@ def run_pool(
     """
     if problem.mixed:
         raise ValueError("run_pool: the GPUs are not equal for all jobs")
-    columns = [[job.release for job in problem.jobs], problem.seconds]
-    columns.append([job.gpus for job in problem.jobs])
-    release, seconds, gpus = (np.array(column, dtype=np.int64) for column in columns)
+    release, gpus = _columns(problem.instance)
+    seconds = np.array(problem.seconds, dtype=np.int64)
     if weights is None:
         over = zip(problem.weights, problem.divisors(), strict=True)
         weights = np.array([w / (problem.scale * d) for w, d in over])
@@ -165,7 +174,7 @@ def area_order(
 
 def schedule_of(problem: CompletionTime, run: PoolRun) -> Schedule:
     """Return the pieces on nodes; a job that goes on keeps its GPUs."""
-    gpus = np.array([job.gpus for job in problem.jobs], dtype=np.int64)[run.job]
+    gpus = _columns(problem.instance)[1][run.job]
     order = np.lexsort((run.job, run.start))
     by_end = np.argsort(run.end, kind="stable")
     sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)

@@ -96,7 +96,7 @@ class _Pool(NamedTuple):
 
 
 #: numbers of the state
-NOW, COME, RUNS, COUNT, WAITS = range(5)
+NOW, COME, RUNS, COUNT, WAITS, FREE = range(6)
 
 
 @inner
@@ -128,9 +128,29 @@ def _start(p: _Pool, job: int) -> None:
 
 
 @inner
+def _stay(p: _Pool, best: int) -> int:
+    """How many of those that run come before a job: they stay."""
+    low, high = 0, p.state[RUNS]
+    while low < high:
+        middle = (low + high) // 2
+        if _before(p.key, p.running[middle], best):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
 def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
     """Who runs now: the first ones that fit, of those that run and those that wait."""
-    free, stays, i, runs = capacity, 0, 0, p.state[RUNS]
+    runs = p.state[RUNS]
+    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, capacity)
+    if best < 0:
+        return
+    first = i = stays = _stay(p, best)
+    free = p.state[FREE]
+    for k in range(i, runs):
+        free += p.gpus[p.running[k]]
     best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
     while i < runs or best >= 0:
         job = p.running[i] if i < runs else best
@@ -151,9 +171,9 @@ def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
             stays += 1
         if not stay or job == best or (best >= 0 and p.gpus[best] > free):
             best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
-    for i in range(stays):
-        p.running[i] = p.kept[i]
-    p.state[RUNS] = stays
+    for k in range(first, stays):
+        p.running[k] = p.kept[k]
+    p.state[RUNS], p.state[FREE] = stays, free
 
 
 @inner
@@ -170,6 +190,7 @@ def _serve(p: _Pool, pieces: Ints) -> None:
         job = p.running[i]
         if p.finish[job] == end:
             _note_piece(p, pieces, job, end)
+            p.state[FREE] += p.gpus[job]
         else:
             p.running[stays] = job
             stays += 1
@@ -218,7 +239,7 @@ def schedule_pool(
         order, release, gpus, kind, scale, seconds.copy(), np.zeros_like(seconds), seconds * scale,
         np.full(n, -1, dtype=np.int64), widths, first, size, np.empty(n, dtype=np.int64),
         np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64),
-        np.zeros(5, dtype=np.int64),
+        np.array([0, 0, 0, 0, 0, capacity], dtype=np.int64),
     )  # fmt: skip
     pieces = np.empty((4 * n + 2 * capacity, 3), dtype=np.int64)  # rows of job, start and end
     while not _run_while_room(pool, pieces, capacity, dynamic):

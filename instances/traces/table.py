@@ -33,7 +33,9 @@ class TextRow:
     __slots__ = ("_fields", "_reading", "place")
 
     def __init__(self, reading: Reading, place: str, fields: dict[str, str]) -> None:
-        self.place, self._reading, self._fields = place, reading, fields
+        self.place = place
+        self._reading = reading
+        self._fields = fields
 
     def __getitem__(self, name: str) -> str:
         return self._fields[name]
@@ -128,13 +130,12 @@ class TextTable:
         return name
 
     def __iter__(self) -> Iterator[TextRow]:
+        reading, names, count = self._reading, self.names, len(self.names)
         for place, fields in self._lines:
-            if len(fields) != len(self.names):
-                raise self._reading.error(
-                    place, f"{len(fields)} fields, not the {len(self.names)} of the header"
-                )
-            self._reading.rows += 1
-            yield TextRow(self._reading, place, dict(zip(self.names, fields, strict=True)))
+            if len(fields) != count:
+                raise reading.error(place, f"{len(fields)} fields, not the {count} of the header")
+            reading.rows += 1
+            yield TextRow(reading, place, dict(zip(names, fields, strict=True)))
 
 
 def lines(

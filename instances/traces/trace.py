@@ -291,21 +291,28 @@ class Reading:
                 self.limit(place, "GPUs", gpus, MOST_GPUS)
                 self.limit(place, "seconds of the run time", duration, MOST_SECONDS)
             work = max(1, math.ceil(round(duration, 6)))
-            began, ended = (None if at is None else self._second(place, at) for at in ran)
-            submitted = self._second(place, time)
-            self._found.append(
-                _Found(
-                    submitted, place, began, ended, id, gpus, work, intern(user), weight, tag, more
-                )
+            began, ended = ran
+            row = (
+                self._second(place, time),
+                place,
+                None if began is None else self._second(place, began),
+                None if ended is None else self._second(place, ended),
+                *(id, gpus, work, intern(user), weight, tag, more),
             )
+            self._found.append(_Found._make(row))
             return True
         return False
 
     def _second(self, place: str, time: datetime | float) -> int:
         """A time in whole seconds, rounded down."""
-        since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
-        self.limit(place, "seconds of a time", since, MOST_SECONDS)
-        return math.floor(round(since, 6))
+        if not isinstance(time, datetime):
+            self.limit(place, "seconds of a time", time, MOST_SECONDS)
+            return math.floor(round(time, 6))
+        since = time - EPOCH
+        second = since.days * 86_400 + since.seconds
+        if not -MOST_SECONDS < second < MOST_SECONDS:
+            self.limit(place, "seconds of a time", since.total_seconds(), MOST_SECONDS)
+        return second
 
     def only(self, users: Iterable[User], reason: str) -> None:
         """Skip the rows kept so far whose user is not among `users`."""
@@ -337,7 +344,8 @@ class Reading:
         """Return the trace of the kept rows, from the first submission on."""
         first = self.first() or 0
         ids = sorted({row.user for row in self._found} - {""})
-        order = sorted(range(len(self._found)), key=lambda i: self._found[i].time)
+        times = [row.time for row in self._found]
+        order = sorted(range(len(times)), key=times.__getitem__)
         found = [self._found[i] for i in order]
         made = [self._job(row, first) for row in found]
         return Trace(
@@ -346,7 +354,12 @@ class Reading:
             users=tuple(users if users is not None else map(User, ids)),
             origin=None if origin is None else str(origin),
             rows=tuple(
-                LogRow(row.place, i, _since(row.start, first), _since(row.end, first))
+                LogRow(
+                    row.place,
+                    i,
+                    None if row.start is None else row.start - first,
+                    None if row.end is None else row.end - first,
+                )
                 for i, row in zip(order, found, strict=True)
             ),
             report=ReadReport(
@@ -373,14 +386,11 @@ class Reading:
         return [f"out of order: {_placed(len(late), late[:SHOWN])}, sorted"] if late else []
 
     def _tally(self, what: str) -> list[str]:
+        if not what:
+            return []
         counts = Counter(row.tag for row in self._found)
         listed = ", ".join(f"{tag}: {count:,}" for tag, count in sorted(counts.items()))
-        return [f"{what} of the jobs: {listed}"] if what else []
-
-
-def _since(time: int | None, first: int) -> int | None:
-    """Seconds since the first submission."""
-    return None if time is None else time - first
+        return [f"{what} of the jobs: {listed}"]
 
 
 # What logs write for a value that they do not know.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -135,6 +136,17 @@ def test_only_a_written_index_of_ours_counts_from_the_end(monkeypatch: pytest.Mo
             assert njit(one)(values, -1) == 7
         with pytest.raises(IndexError):
             njit(one)(values, 3)
+
+
+def test_scipy_is_not_imported_for_machine_code_that_multiplies_no_matrices() -> None:
+    code = (
+        "import sys\nimport numpy as np\nfrom numba import njit\n"
+        "from gangsched.instances.compiled import compiled\n"
+        "assert njit(lambda x: x + 1)(1) == 2\nassert 'scipy.linalg' not in sys.modules\n"
+        "assert njit(lambda a: a @ a)(np.full((2, 2), 3.0))[0, 0] == 18\n"
+        "assert 'scipy.linalg' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_run_times_leave_out_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
