@@ -38,3 +38,30 @@ def first_of(which: Ints, count: int) -> Ints:
     first = np.zeros(count, dtype=np.int64)
     first[which[::-1]] = np.arange(which.size)[::-1]  # of equal indexes the last counts
     return first
+
+
+def by_both(major: Ints, minor: Ints) -> Ints:
+    """Return the order by (major, minor), ties as they stand.
+
+    Examples
+    --------
+    >>> by_both(np.array([1, 0, 1]), np.array([2, 9, 0])).tolist()
+    [1, 2, 0]
+    """
+    span = int(minor.max(initial=0)) + 1
+    plain = min(major.min(initial=0), minor.min(initial=0)) >= 0
+    if plain and (int(major.max(initial=0)) + 1) * span < 2**63:
+        return np.argsort(major * span + minor, kind="stable")  # three times as fast
+    return np.lexsort((minor, major))
+
+
+def by_number(numbers: Ints) -> Ints:
+    """Return the order of numbers, equal ones as they stand; of small ones without comparing.
+
+    Examples
+    --------
+    >>> by_number(np.array([1, 0, 1])).tolist()
+    [1, 0, 2]
+    """
+    small = numbers.size > 0 and numbers.min() >= 0 and numbers.max() < 2**16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")

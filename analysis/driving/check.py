@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, ParameterServerJob, Schedule
+from ...instances.arrays import by_both, by_number
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.packed import PART
@@ -31,7 +32,6 @@ from .segments import (
     MOST,
     Segments,
     by_jobs,
-    by_number,
     same_places,
     speeds_of,
     sum_entries,
@@ -464,7 +464,7 @@ def _over(
     node = np.concatenate([schedule.node, schedule.node])
     time = np.concatenate([np.repeat(schedule.end, length), np.repeat(schedule.start, length)])
     change = np.concatenate([-given, given])  # at one time, ends come first
-    order = _stable(node, time)
+    order = by_both(node, time)
     node, time = node[order], time[order]
     used = np.cumsum(change[order])  # returns to 0 before the next node
     size = np.array(sizes, dtype=np.int64)[node]
@@ -475,14 +475,6 @@ def _over(
         np.flatnonzero(last & (used > size)),
         lambda i: f"node {node[i]} gives {used[i]} {what} at {time[i]}, it has {size[i]}",
     )
-
-
-def _stable(major: Ints, minor: Ints) -> Ints:
-    """The order by (major, minor), ties as they stand; both non-negative."""
-    span = int(minor.max(initial=0)) + 1
-    if (int(major.max(initial=0)) + 1) * span < 2**63:
-        return np.argsort(major * span + minor, kind="stable")  # three times as fast
-    return np.lexsort((minor, major))
 
 
 def _times(run: Run, seg: Segments) -> list[str]:

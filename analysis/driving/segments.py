@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
+from ...instances.arrays import by_number
 from ...instances.model import FULL_SPEED, some_jobs
 from ...instances.packed import PART
 from ...instances.remembered import remember, remembered
@@ -235,12 +236,6 @@ def pair_up(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints,
     count = np.bincount(job, minlength=offset.size - 1)
     at = offset[job] + np.arange(event.size) - (np.cumsum(count) - count)[job]
     return np.where(at < offset[job + 1], at, -1), event
-
-
-def by_number(jobs: Ints) -> Ints:
-    """The order of these jobs by their numbers, equal ones as they stand."""
-    few = jobs.size > 0 and jobs.min() >= 0 and jobs.max() < 2**16
-    return np.argsort(jobs.astype(np.uint16) if few else jobs, kind="stable")  # then by digits
 
 
 def sum_entries(schedule: Schedule, column: Ints) -> Ints:

@@ -184,6 +184,7 @@ class _Pieces(NamedTuple):
     """A wait cut wherever anybody begins or ends to hold GPUs; not while the job is invisible."""
 
     start: Ints
+    at: Ints  # the last of all times by then
     long: Ints
     leased: Bools  # those who had its GPUs are within their last lease
     first: Bools  # of its spell
@@ -276,17 +277,21 @@ class _History:
         seen = ends > self.run.records.visible[job]
         begins, ends = np.maximum(begins, self.run.records.visible[job])[seen], ends[seen]
         own = self.own.start[self.own.job == self.jobs.index(job)]
-        protected = np.isin(ends, own) & np.isin(ends, self.suspensions)
+        protected = np.isin(ends, own) & _among(self.suspensions, ends)
         lease = np.maximum(begins, ends - self.run.rules.lease_length)
         lease = np.where(protected, lease, ends)
         within = (begins[0], ends[-1]) if begins.size else (0, 0)
         low, high = np.searchsorted(self.times, within)
-        edges = _distinct([begins, lease, ends, self.times[low:high]])
+        times, cuts = self.times[low:high], _distinct([begins, lease, ends])
+        cuts = cuts[~_among(times, cuts)]
+        place = np.searchsorted(times, cuts)
+        edges = np.insert(times, place, cuts)
+        at = np.insert(np.arange(low, high), place, low + place - 1)
         start, spell = edges[:-1], np.searchsorted(begins, edges[:-1], side="right") - 1
         inside = (spell >= 0) & (start < ends[spell])
-        start, spell = start[inside], spell[inside]
+        start, spell, at = start[inside], spell[inside], at[:-1][inside]
         long = np.diff(edges)[inside]
-        return _Pieces(start, long, start >= lease[spell], start == begins[spell])
+        return _Pieces(start, at, long, start >= lease[spell], start == begins[spell])
 
     def _reasons(
         self, job: int, begins: Ints, ends: Ints, fits: Bools, held: NDArray[np.int32]
@@ -295,10 +300,9 @@ class _History:
         rows = self.run.records
         gang, visible = int(rows.gpus[job]), int(rows.visible[job])
         yield "round", int(np.maximum(0, np.minimum(ends, visible) - begins).sum())
-        starts, long, leased, first = self._pieces(job, begins, ends)
+        starts, at, long, leased, first = self._pieces(job, begins, ends)
         if not starts.size:
             return
-        at = np.searchsorted(self.times, starts, side="right") - 1
         every, later, users = held[:, at].astype(np.int64)
         free = int(self.sizes[self.able[job][self.model]].sum()) - every
         enough = free >= gang
@@ -311,14 +315,13 @@ class _History:
         yield "policy", int((long - waits)[fitting].sum())
         yield "fragmentation", int(long[enough & ~fitting].sum())
         rest = ~enough
-        for name, holds in (
-            ("lease", leased),
-            ("no room", free + later < gang),
-            ("fairness", users + gang > self._fair(job, starts, starts + long) + 1e-6),
-            ("order", np.ones(starts.size, dtype=np.bool_)),
-        ):
+        for name, holds in (("lease", leased), ("no room", free + later < gang)):
             yield name, int(long[rest & holds].sum())
             rest = rest & ~holds
+        starts, long, users = starts[rest], long[rest], users[rest]
+        unfair = users + gang > self._fair(job, starts, starts + long) + 1e-6
+        yield "fairness", int(long[unfair].sum())
+        yield "order", int(long[~unfair].sum())
 
     def _sweep(self, jobs: Ints) -> Sweep:
         """Where gangs of some jobs fit and what is held, from each time on."""
@@ -377,6 +380,13 @@ def _backwards(plan: Schedule) -> Iterator[Schedule]:
     blocks = sum(1 for _ in plan.blocks())
     for k in reversed(range(blocks)):
         yield from plan.blocks([i == k for i in range(blocks)])
+
+
+def _among(numbers: Ints, wanted: Ints) -> Bools:
+    """Which of these are among rising numbers."""
+    place = np.searchsorted(numbers, wanted)
+    there: Bools = np.append(numbers, LONG_AGO)[place] == wanted
+    return there
 
 
 def _distinct(parts: Iterable[Ints]) -> Ints:

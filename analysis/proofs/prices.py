@@ -54,7 +54,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.arrays import Floats, Ints
+from ...instances.arrays import Floats, Ints, by_both
 from ...instances.check import check_real
 from ...solvers.pool import PoolRun, run_pool
 from ...solvers.result import Bound
@@ -247,7 +247,7 @@ def waiting_prices(pieces: Pieces, release: Ints, density: Floats, edges: Ints) 
 
 def _densest_waiting(pieces: Pieces, release: Ints, density: Floats) -> tuple[Ints, Floats]:
     """Moments, and the largest density of the jobs that wait from each on until the next."""
-    order = np.lexsort((pieces[1], pieces[0]))
+    order = by_both(pieces[0], pieces[1])
     job, start, end = (column[order] for column in pieces)
     new = np.append(True, job[1:] != job[:-1])
     since = np.where(new, release[job], np.append(0, end[:-1]))

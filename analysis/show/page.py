@@ -299,7 +299,7 @@ def embedded(data: Any) -> Markup:
     """
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=_plain)
     if len(text) > MOST_PLAIN:
-        packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+        packed = base64.b64encode(zlib.compress(text.encode(), 6)).decode()
         text = json.dumps({"packed": packed})
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

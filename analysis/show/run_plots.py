@@ -603,18 +603,16 @@ def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
     edges = np.unique(np.linspace(0, last, BINS + 1).round().astype(np.int64))
     edges = np.append(edges[edges < run.now], max(run.now, 0))
     size = np.maximum(np.diff(edges), 1) * run.gpus
-    busy = np.diff(metrics.busy_time(run, edges)) / size
-    wanted = np.diff(metrics.wanted_time(run, edges)) / size
+    busy, wanted = metrics.busy_time(run, edges), metrics.wanted_time(run, edges)
+    held, want = float(busy[-1]), float(wanted[-1])
     axes.set_ylim(0, 1.06)
     axes.axhspan(0, 1, facecolor=TRACK, linewidth=0)
     if size.size:
-        axes.stairs(busy, edges, fill=True, color=ACCENT, alpha=0.75, linewidth=0)
-        axes.stairs(wanted, edges, color=BOUND, linewidth=0.9, baseline=None)
+        axes.stairs(np.diff(busy) / size, edges, fill=True, color=ACCENT, alpha=0.75, linewidth=0)
+        axes.stairs(np.diff(wanted) / size, edges, color=BOUND, linewidth=0.9, baseline=None)
     axes.set_yticks([0, 1], ["0", "1"])
     axes.tick_params(axis="y", labelsize=8)
     _name_row(axes, name, (0, 0.5), -24)
-    end = [max(run.now, 0)]
-    held, want = float(metrics.busy_time(run, end)[0]), float(metrics.wanted_time(run, end)[0])
     text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
     plots.note(axes, text, (1, 0.5), (8, 0), va="center", size=8.5, color=MUTED)
 

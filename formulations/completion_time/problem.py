@@ -46,6 +46,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import by_both
 from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.remembered import remembered
@@ -286,7 +287,7 @@ class CompletionTime(Described):
             np.concatenate([ends, starts]),
             np.concatenate([-solution.gpus, solution.gpus]),
         )
-        order = np.lexsort((change > 0, time, node))
+        order = by_both(node, 2 * time + (change > 0))
         held = np.cumsum(change[order])  # a node's changes add up to 0, so the next begins with 0
         sizes = np.array(self.instance.cluster.sizes, dtype=np.int64)[node[order]]
         for i in _first(held > sizes):
@@ -299,7 +300,7 @@ class CompletionTime(Described):
         for i in _first(solution.start < release[solution.job]):
             job = self.jobs[solution.job[i]]
             yield f"release: job {job.id!r} starts at {solution.start[i]}, before {job.release}"
-        order = np.lexsort((solution.start, solution.job))
+        order = by_both(solution.job, solution.start)
         job, start, end = solution.job[order], solution.start[order], solution.end[order]
         for i in _first((job[1:] == job[:-1]) & (start[1:] < end[:-1])):
             yield f"work: job {self.jobs[job[i]].id!r} runs twice at {start[i + 1]}"

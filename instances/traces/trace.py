@@ -354,11 +354,13 @@ class Reading:
             users=tuple(users if users is not None else map(User, ids)),
             origin=None if origin is None else str(origin),
             rows=tuple(
-                LogRow(
-                    row.place,
-                    i,
-                    None if row.start is None else row.start - first,
-                    None if row.end is None else row.end - first,
+                LogRow._make(
+                    (
+                        row.place,
+                        i,
+                        None if row.start is None else row.start - first,
+                        None if row.end is None else row.end - first,
+                    )
                 )
                 for i, row in zip(order, found, strict=True)
             ),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....instances import Schedule
+from ....instances.arrays import by_number
 from ....instances.model import FULL_SPEED, Instance
 from ....instances.remembered import remembered
 from ..run import EventKind, Floats, Ints, Run
@@ -112,13 +113,15 @@ def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> flo
     if not arrivals.size:
         return None
     done = makespan(run)
-    first, last = int(arrivals.min()), run.now if done is None else done
-    if until == "arrivals":
-        last = min(last, int(arrivals.max()))
+    first, end = int(arrivals.min()), run.now if done is None else done
+    marks = {"arrivals": min(end, int(arrivals.max())), "end": end}
+    last = marks[until]
     if last <= first:
         return None
-    early, late = busy_time(run, [first, last])
-    return float(late - early) / (run.gpus * (last - first))
+    kept = run.measured.setdefault("utilisation", {})
+    if not kept:
+        kept |= zip(("first", *marks), busy_time(run, [first, *marks.values()]), strict=True)
+    return float(kept[until] - kept["first"]) / (run.gpus * (last - first))
 
 
 def busy_time(run: Run, times: ArrayLike) -> Ints:
@@ -191,8 +194,9 @@ def fair_times(run: Run) -> tuple[Floats, Floats]:
     fair, before = np.zeros(len(book)), np.zeros(len(book))
     end = np.where(book.finished, book.end, run.now)
     for user in users_with_jobs(run):
-        limit = book.gpus[user.jobs] / book.weight[user.jobs]
-        order = np.argsort(limit, kind="stable")
+        gangs, weights = book.gpus[user.jobs], book.weight[user.jobs]
+        alike, limit = (weights == weights[:1]).all(), gangs / weights
+        order = by_number(gangs) if alike else np.argsort(limit, kind="stable")
         cuts = np.flatnonzero(np.diff(limit[order])) + 1
         for members in np.split(order, cuts):
             jobs, most = user.jobs[members], limit[members[0]]

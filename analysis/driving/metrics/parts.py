@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....instances import Schedule
-from ....instances.arrays import distinct
+from ....instances.arrays import by_number, distinct
 from ..run import Floats, Ints, Run
 
 DAY, HOUR = 86_400, 3_600
@@ -182,7 +182,7 @@ def _users_with_jobs(run: Run) -> Iterator[UserShares]:
     alone = len(run.user_weight) == 1  # then (3) holds
     jobs, stop = active_jobs(run)
     owner = run.records.user[jobs]
-    order = np.argsort(owner, kind="stable")
+    order = by_number(owner)
     cuts = np.flatnonzero(np.diff(owner[order])) + 1
     for members in np.split(jobs[order], cuts):
         if not members.size:
@@ -198,6 +198,8 @@ def segment_gangs(plan: Schedule) -> Ints:
     """GPUs of each segment."""
     if not len(plan):
         return plan.job
+    if plan.gpus.size == len(plan):  # each on one node
+        return plan.gpus
     return np.add.reduceat(plan.gpus, plan.ptr[:-1])
 
 

@@ -17,7 +17,14 @@ By = Literal["demand", "quota"]
 
 def user_attained_time(run: Run, times: ArrayLike) -> Ints:
     """Return the GPU seconds that each user's jobs held until each of `times`: eq. (11)."""
-    return held_until(run, times, run.records.user, len(run.user_weight))
+    owner, users, at = run.records.user, len(run.user_weight), np.asarray(times, dtype=np.int64)
+    if at.size != 1 or at.flat[0] != max(run.now, 0):
+        return held_until(run, at, owner, users)
+    kept = run.measured.setdefault("user_attained_time", {})
+    if not kept:
+        kept["end"] = held_until(run, at, owner, users)
+    end: Ints = kept["end"].copy()
+    return end
 
 
 def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
