@@ -8,6 +8,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
+from ..instances.display import shortened
 from ..instances.model import Instance
 from ..instances.schedule import Schedule
 
@@ -211,7 +212,7 @@ def check_instance(problem: Any) -> None:
     """Refuse a problem whose instance is none."""
     if not isinstance(problem.instance, Instance):
         owner = type(problem).__name__
-        raise TypeError(f"{owner}: instance={problem.instance!r} is not an Instance")
+        raise TypeError(f"{owner}: instance={shortened(repr(problem.instance))} is not an Instance")
 
 
 def reference_violations(problem: Any, solution: Schedule, jobs: str) -> list[str]:

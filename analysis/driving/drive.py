@@ -18,6 +18,7 @@ from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.arrays import distinct
 from ...instances.compiling import seconds_since
+from ...instances.display import shortened
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
@@ -236,7 +237,7 @@ def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
 
 def _check(instance: Any, policy: Any) -> None:
     if not isinstance(instance, Instance):
-        raise TypeError(f"drive: instance={instance!r} is not an Instance")
+        raise TypeError(f"drive: instance={shortened(repr(instance))} is not an Instance")
     if isinstance(policy, type):
         raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
     if not isinstance(policy, Policy) or not (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
-from ...instances.display import facts_html, frame
+from ...instances.display import facts_html, frame, shortened
 from ...instances.io import instance_hash
 from ...instances.packed import Packed, Unpacking, in_blocks
 from ...solvers.policy import Rules
@@ -265,7 +265,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.instance is not None and not isinstance(self.instance, Instance):
-            raise TypeError(f"run: instance={self.instance!r} is not an Instance")
+            raise TypeError(f"run: instance={shortened(repr(self.instance))} is not an Instance")
         object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
         object.__setattr__(self, "parameters", plain(self.parameters))
         object.__setattr__(self, "log", tuple(plain(entry) for entry in self.log))

@@ -90,6 +90,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.check import integer, set_field
+from ...instances.display import shortened
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
@@ -279,7 +280,7 @@ class Irmp(Described):
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
-            raise TypeError(f"Irmp: instance={self.instance!r} is not an Instance")
+            raise TypeError(f"Irmp: instance={shortened(repr(self.instance))} is not an Instance")
         limits = ("worker_bandwidth", "ps_bandwidth", "horizon")
         for name in limits if self.horizon is not None else limits[:2]:
             integer(self, "Irmp", name, least=1)

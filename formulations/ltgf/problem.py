@@ -91,6 +91,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...instances.check import integer
+from ...instances.display import shortened
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build
@@ -155,7 +156,7 @@ class Ltgf(Described):
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
-            raise TypeError(f"Ltgf: instance={self.instance!r} is not an Instance")
+            raise TypeError(f"Ltgf: instance={shortened(repr(self.instance))} is not an Instance")
         if not self.jobs:
             raise ValueError("instance: it has no jobs, whose least fairness is not defined")
         total = self.instance.cluster.gpus

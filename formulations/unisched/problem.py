@@ -108,6 +108,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from ...instances.check import at_least, integer
+from ...instances.display import shortened
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build
@@ -271,7 +272,9 @@ class UniSched(Described):
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
-            raise TypeError(f"UniSched: instance={self.instance!r} is not an Instance")
+            raise TypeError(
+                f"UniSched: instance={shortened(repr(self.instance))} is not an Instance"
+            )
         self._check_parameters()
         self._check_cluster()
         self._check_numbers()

@@ -98,6 +98,19 @@ def test_least_costs_are_those_of_every_completion(
     assert arrays[-1].tolist() == wanted
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_least_costs_of_many_jobs_leave_nothing_to_the_next(seed: int) -> None:
+    """What is held for one job is none of the others'."""
+    rng = np.random.default_rng(seed)
+    times = np.sort(rng.choice(200, 40, replace=False)).tolist()
+    prices = rng.integers(0, 20, 39).tolist()
+    columns = [np.sort(rng.integers(0, 200, 150)), *rng.integers(1, [[30], [6], [5]], (3, 150))]
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    taken = inputs(*(column.tolist() for column in columns), times, prices)
+    least_costs(*taken)
+    assert taken[-1] == [plain_cost(*row, times, prices) for row in rows]
+
+
 @given(priced_jobs())
 def test_the_climb_sees_the_same_costs(
     drawn: tuple[list[list[int]], list[int], list[int]],
