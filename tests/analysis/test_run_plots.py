@@ -335,5 +335,5 @@ def test_nodes_are_as_dark_as_jobs_held_their_gpus() -> None:
     assert share.shape == (2, data["bins"])
     gpu_time = (share.mean(axis=1) / 1000 * 120) @ [2, 4]
     assert gpu_time == pytest.approx(2 * 60 + 2 * 120, rel=0.01)
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["n0", "n1"]
+    assert [text.get_text() for text in axes.texts] == ["n0", "n1", "fifo"]
     assert axes.get_xlabel() == "seconds from the start of the instance"
