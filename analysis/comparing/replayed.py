@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -72,7 +72,7 @@ class Replayed:
         run: Run,
         instance: Instance[Any],
         bounds: Mapping[str, Bound],
-        rejected: Container[int],
+        rejected: Collection[int],
         sharing: SharingBounds,
     ) -> Replayed:
         """Measure a run of the instance without the rejected jobs, against bounds of those."""
@@ -110,7 +110,7 @@ class Replayed:
         run: Run,
         problem: Irmp,
         bounds: Mapping[str, Bound],
-        rejected: Container[int],
+        rejected: Collection[int],
     ) -> Replayed:
         """Measure what a run earned, against the bound of the jobs that were not rejected."""
         won, bound, usual = earned(problem, run), bounds.get(REVENUE), metrics.summary(run)
@@ -190,10 +190,9 @@ def _label(name: str, run: Run) -> str:
     return f"{name} (clairvoyant)" if run.clairvoyant else name
 
 
-def _same_jobs(run: Run, rejected: Container[int]) -> bool:
+def _same_jobs(run: Run, rejected: Collection[int]) -> bool:
     """Whether it rejected the jobs that bounds leave out, and no others."""
-    gone = dict(run.rejected)
-    return all((j in gone) == (j in rejected) for j in range(len(run.records)))
+    return {j for j, _ in run.rejected} == set(rejected)
 
 
 def _ratio(value: float | None, bound: Bound) -> float | None:

@@ -165,7 +165,7 @@ def _may_be_over(run: Run) -> bool:
     for k in np.unique(part[entries > 0]).tolist():
         found: list[Ints] = []
         for plan in run.schedule.blocks():
-            own = part[plan.node] == k
+            own = part[plan.node] == k if part[-1] else slice(None)
             row = np.repeat(np.arange(len(plan)), np.diff(plan.ptr))[own]
             place, gpus = plan.node[own] * span, plan.gpus[own]
             found.append((place + plan.end[row]) * base + (most - gpus))

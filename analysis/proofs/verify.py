@@ -59,6 +59,8 @@ __all__ = ["InvalidCertificate", "NoCertificate", "check_digits", "verify_bound"
 
 #: numbers from here on are shown to six digits
 LONG = 10**60
+#: integers below are never too long to write
+SURE = 2**62
 #: jobs up to which the plain verifier is asked too
 SMALL = 20
 Rule = Callable[[Any, Mapping[str, Any]], int | Fraction]
@@ -156,7 +158,8 @@ def check_digits(place: str, value: Any) -> None:
             check_digits(str(key), one)
     elif isinstance(value, (list, tuple)):
         for i, one in enumerate(value):
-            check_digits(f"{place}[{i}]", one)
+            if type(one) is not int or abs(one) >= SURE:  # without a place for each
+                check_digits(f"{place}[{i}]", one)
 
 
 def _shown(number: int | Fraction) -> str:

@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.model import FULL_SPEED, Job
+from ...instances.model import FULL_SPEED, Instance, Job
+from ...instances.remembered import remembered
 from .packings import stepped, thresholded
 from .readers import integer, integers, item, listed
 
@@ -178,7 +179,7 @@ def fit_64_bits(columns: Sequence[Sequence[int]]) -> bool:
 def _gpu_model_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
     if problem.measure == "makespan":
         raise ValueError("it bounds sums over the jobs")
-    room, jobs = _room(problem), problem.jobs
+    room, jobs = _room(problem.instance), problem.jobs
     times = integers(certificate.get("times"), "times")
     scale = integer(certificate, "scale", 1)
     if len(times) < 2 or any(b <= a for a, b in pairwise(times)):
@@ -296,7 +297,7 @@ def _priced_machine(
     for name in ("k", "eps"):
         if name in certificate:
             raise ValueError(f"prices and {name}={certificate[name]!r} exclude each other")
-    room = _room(problem)
+    room = _room(problem.instance)
     prices = integers(certificate.get("prices"), "prices", count=len(room), what="GPU models")
     units = sum(price * count for price, count in zip(prices, room.values(), strict=True))
     if not units:
@@ -313,10 +314,10 @@ def _priced_machine(
     return units, sizes, lags
 
 
-def _room(problem: CompletionTime) -> dict[str, int]:
+def _room(instance: Instance[Job]) -> dict[str, int]:
     """GPUs of each model, in the order of the models' first nodes."""
     room: dict[str, int] = {}
-    for node in problem.instance.cluster.nodes:
+    for node in instance.cluster.nodes:
         room[node.model] = room.get(node.model, 0) + node.gpus
     return room
 
@@ -333,8 +334,13 @@ def _able(job: Job, room: Mapping[str, int]) -> dict[str, int]:
 
 def _alone(problem: CompletionTime) -> list[int]:
     """p_j of every job: seconds on its fastest model."""
-    room, fastest, found = _room(problem), dict[Any, int](), list[int]()
-    for job in problem.jobs:
+    return _alone_in(problem.instance)
+
+
+@remembered
+def _alone_in(instance: Instance[Job]) -> list[int]:
+    room, fastest, found = _room(instance), dict[Any, int](), list[int]()
+    for job in instance.jobs:
         kind = job.gpus, job.pin, tuple(job.speeds.items()) if job.speeds else ()
         if kind not in fastest:
             fastest[kind] = max(_able(job, room).values())

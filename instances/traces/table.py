@@ -150,7 +150,7 @@ def lines(
         for fields in found:
             if fields:
                 empty = False
-                yield f"line {found.line_num}", [field.strip() for field in fields]
+                yield f"line {found.line_num}", list(map(str.strip, fields))
     except csv.Error as error:
         raise reading.error(f"line {found.line_num}", f"not CSV: {error}") from None
     if empty:

@@ -11,6 +11,7 @@ from typing import Any
 
 #: decimal digits of an integer in a file
 MOST_DIGITS = 4000
+TOO_LONG = 10**MOST_DIGITS
 
 
 class BadFile(ValueError):
@@ -73,14 +74,15 @@ def rising(values: Any, name: str) -> list[int]:
 def check_digits(place: str, value: Any) -> None:
     """Refuse integers with more digits than can be shown."""
     if isinstance(value, int):
-        if abs(value) >= 10**MOST_DIGITS:
+        if abs(value) >= TOO_LONG:
             raise Refused(f"{place} has more than {MOST_DIGITS} digits")
     elif isinstance(value, Mapping):
         for key, one in value.items():
             check_digits(str(key), one)
     elif isinstance(value, list):
         for i, one in enumerate(value):
-            check_digits(f"{place}[{i}]", one)
+            if type(one) is not int or abs(one) >= TOO_LONG:  # without a place for each
+                check_digits(f"{place}[{i}]", one)
 
 
 def number(data: Mapping[str, Any], name: str, default: Any = None) -> Fraction:

@@ -407,6 +407,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "instances.check",
         "instances.display",
         "instances.model",
+        "instances.remembered",
         "instances.schedule",
         "instances.compiled",
         "solvers.result",
