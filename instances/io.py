@@ -11,10 +11,10 @@ from __future__ import annotations
 import difflib
 import gzip
 import hashlib
-import io
 import json
 import math
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -226,7 +226,8 @@ def text_lines(path: str | Path) -> Iterator[str]:
 
     Other signs than those of Unix, Windows and old Macs end no line, where Python knows more.
     """
-    yield from io.StringIO(read_text(path), newline="")
+    for line in re.finditer(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", read_text(path)):
+        yield line[0]
 
 
 # --- instances -----------------------------------------------------------------------------------
