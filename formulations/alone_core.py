@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Ints
-from ..instances.compiled import compiled, inner
+from ..instances.compiled import inner, tiered
 
 
 @inner
@@ -40,13 +40,20 @@ def _pop(heap: Ints, size: int, left: Ints) -> np.int64:
     return np.int64(top)
 
 
-@compiled
 def flows(release: Ints, rate: Ints, left: Ints, most: int) -> Ints:
     """Flow times of jobs that are numbered by release, with areas `left`, on a quota of `most`."""
+    found, *others = (np.zeros(release.size, dtype=np.int64) for _ in range(5))
+    _run(release, rate, left, most, found, *others)
+    return found
+
+
+@tiered(seconds=2, most=200_000)
+def _run(
+    release: Ints, rate: Ints, left: Ints, most: int, found: Ints, heap: Ints, given: Ints,
+    running: Ints, kept: Ints,
+) -> None:  # fmt: skip
     n = release.size
-    found, heap, given = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
-    running, kept = np.empty(n, np.int64), np.empty(n, np.int64)
-    waits, runs, come, now = 0, 0, 0, np.int64(0)
+    waits = runs = come = now = 0
     while runs + waits > 0 or come < n:
         if runs + waits == 0:
             now = max(now, release[come])
@@ -88,4 +95,3 @@ def flows(release: Ints, rate: Ints, left: Ints, most: int) -> Ints:
                 running[runs] = job
                 runs += 1
         now = upto
-    return found

@@ -1,25 +1,250 @@
-"""Machine code for hot loops, kept on disk where there is a folder for it."""
+"""Machine code for hot loops, and when it is worth compiling.
+
+Compiling the loops of a replay takes half a minute, and a small replay itself a second. So a
+function marked :func:`tiered` is first run by Python, from the same source, until it has used about
+as much time as compiling it takes; then it is compiled, and kept on disk for the next process.
+Machine code that is already there is always used. Searches, which are slow in Python, are marked
+:func:`compiled` and are compiled when they are first called.
+
+Only public options of numba are used, and nothing of it is changed:
+
+- `_nrt=False` for functions that allocate nothing: without counting references, a replay takes a
+  third to a sixth of the time.
+- A *part*, which only other functions of this kind call, stays a Python function. What numba asks
+  a value of a global name for its type, `_numba_type_`, gives it the compiled one.
+- numba finds machine code by the name of a function, and does not notice a changed function that it
+  calls. So while it chooses the file, the name ends with a hash of everything that is compiled.
+"""
 
 from __future__ import annotations
 
 import logging
-import pickle
 import time
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, update_wrapper
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
-from llvmlite import ir
+import numpy as np
 from numba import njit, typeof
-from numba.core import event, types
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
-from numba.np import arrayobj, linalg
 
-from .compiling import note_compile, note_wait
+from .compiling import note_compile, note_interpreted, note_wait
+from .interpreted import interpret
 
 log = logging.getLogger("gangsched")
+
+#: options of functions that no Python code calls
+_PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: hashes of what functions are compiled from, and the files of their machine code
+_stamps: dict[Any, str] = {}
+_files: dict[Any, tuple[Path, str]] = {}
+
+
+# --- how functions are marked ---------------------------------------------------------------------
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called, and keep the machine code for the next process.
+
+    It goes beside the source, or to the user's cache folder, or to `NUMBA_CACHE_DIR`. Where none of
+    them can be written, every process compiles again.
+    """
+    return _machine_code(function)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Mark a part of compiled functions that allocates nothing; Python can call it as it is."""
+    return _part(function, _nrt=False)
+
+
+def tiered(
+    seconds: float, most: int | None = None, *, allocates: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
+    """Run a function by Python until that has taken `seconds` of CPU time, then compile it.
+
+    Parameters
+    ----------
+    seconds : float
+        About what compiling it takes: then nobody waits more than twice as long as needed.
+    most : int, optional
+        Numbers in its arrays; with more of them it is compiled at once. None where one call does a
+        bounded amount of work on arrays of any size.
+    allocates : bool
+        Whether it makes arrays or lists. They are numpy's own in Python, which reads them slowly.
+
+    Notes
+    -----
+    It calls parts and no other tiered function, and does with its arrays what
+    :func:`.interpreted.interpret` says. In Python it works on numbers without a limit; machine code
+    on those of 64 bits.
+    """
+
+    def mark(function: Callable[..., Any]) -> Any:
+        options = {} if allocates else {"_nrt": False}
+        return Tiered(function, _machine_code(function, **options), seconds, most)
+
+    return mark
+
+
+class Tiered:
+    """A function that Python runs until compiling it pays; numba sees its machine code."""
+
+    forced: str | None = None  #: how all of them run, where not each decides
+
+    def __init__(
+        self, function: Callable[..., Any], made: Dispatcher, seconds: float, most: int | None
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.machine_code, self.left, self.most = function, made, seconds, most
+        self.ready = False  # once machine code is used, it is used for good
+        self._numba_type_ = typeof(self.machine_code)
+
+    def __call__(self, *args: Any) -> Any:
+        if self.is_ready(args):
+            return self.machine_code(*args)
+        began = time.thread_time()
+        try:
+            return interpret(self.py_func, args)
+        finally:
+            self.left -= time.thread_time() - began
+            note_interpreted()
+
+    def is_ready(self, args: tuple[Any, ...]) -> bool:
+        """Whether machine code runs this call: there is some, or Python has taken its time."""
+        if self.forced is not None:
+            return self.forced == "machine code"
+        if not self.ready:
+            many = self.most is not None and _numbers(args) > self.most
+            self.ready = self.left <= 0 or many or is_kept(self.machine_code)
+        return self.ready
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers arrays have, also those in tuples."""
+    if isinstance(value, tuple):
+        return sum(map(_numbers, value))
+    return value.size if isinstance(value, np.ndarray) else 0
+
+
+@contextmanager
+def tier(kind: Literal["python", "machine code"]) -> Iterator[None]:
+    """Let all tiered functions run in one way inside; for tests and measurements."""
+    before, Tiered.forced = Tiered.forced, kind
+    try:
+        yield
+    finally:
+        Tiered.forced = before
+
+
+def entered(function: Any, *like: Any) -> Callable[..., Any]:
+    """Return a function for arguments of these types, which machine code does not look at again.
+
+    Looking takes microseconds where there are many arrays.
+    """
+    if isinstance(function, Tiered):
+        if not function.is_ready(like):
+            return function
+        function = function.machine_code
+    made: Callable[..., Any] = function.compile(tuple(map(typeof, like)))
+    return made
+
+
+# --- machine code and where it is kept ------------------------------------------------------------
+
+
+def _part(function: Callable[..., Any], **options: Any) -> Any:
+    """The function itself, which numba takes for its machine code."""
+    made = _machine_code(function, **_PART, **options)
+    vars(function)["_numba_type_"] = typeof(made)
+    _parts[function] = made  # numba's types do not keep what they stand for
+    _stamps[function] = _stamps[made]
+    return function
+
+
+_parts: dict[Any, Dispatcher] = {}
+
+
+def _machine_code(function: Callable[..., Any], **options: Any) -> Dispatcher:
+    """What numba compiles, kept in a file of which the name says what it was compiled from."""
+    stamp, name = _stamp(function), function.__qualname__
+    function.__qualname__ = f"{name}-{stamp}"
+    try:
+        made = njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder can be written
+        _say_once()
+        made = njit(**options)(function)
+    finally:
+        function.__qualname__ = name
+    _stamps[made] = stamp
+    if made.stats.cache_path:
+        file = f"{Path(function.__code__.co_filename).stem}.{name}-"
+        _files[made] = Path(made.stats.cache_path), file
+    return made  # type: ignore[no-any-return]
+
+
+def is_kept(made: Dispatcher) -> bool:
+    """Whether there is machine code of a function, in this process or on disk."""
+    if made.signatures:
+        return True
+    folder, file = _files.get(made, (None, ""))
+    return folder is not None and any(folder.glob(f"{file}{_stamps[made]}-*.nbi"))
+
+
+def _forget_older(made: Dispatcher) -> None:
+    """Delete machine code of what a function was before its source has changed."""
+    folder, file = _files.get(made, (None, ""))
+    for path in () if folder is None else folder.glob(f"{file}*.nb[ic]"):
+        if not path.name.startswith(f"{file}{_stamps[made]}-"):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _stamp(function: Callable[..., Any]) -> str:
+    """A hash of what a function is compiled from: modules, and what these take from others."""
+    total = sha256(_source(__file__) + _source(function.__code__.co_filename))
+    for name, value in _constants(function.__globals__):
+        total.update(f"{name}={value}\n".encode())
+    return total.hexdigest()[:12]
+
+
+def _constants(names: dict[str, Any], within: str = "") -> list[tuple[str, str]]:
+    """Names with the stamps of functions, or the numbers, that they stand for."""
+    found = []
+    for name, value in sorted(names.items()):
+        if isinstance(value, int | float | tuple) and not name.startswith("__"):
+            found.append((within + name, repr(value)))
+        elif isinstance(value, ModuleType) and value.__name__.startswith(_PACKAGE) and not within:
+            found += _constants(vars(value), f"{name}.")
+        elif (stamp := _stamp_of(value)) is not None:
+            found.append((within + name, stamp))
+    return found
+
+
+def _stamp_of(value: Any) -> str | None:
+    if isinstance(value, Tiered):
+        value = value.machine_code
+    return _stamps.get(value) if callable(value) and type(value) is not type else None
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
+
+@cache
+def _source(file: str) -> bytes:
+    return sha256(Path(file).read_bytes()).digest()
+
+
+@cache
+def _say_once() -> None:
+    log.warning("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
+
+
+# --- what is told of it ---------------------------------------------------------------------------
 
 
 class _Watch(event.Listener):
@@ -31,6 +256,7 @@ class _Watch(event.Listener):
         """Note when the outermost phase begins, and that something is compiled."""
         if happening.kind == "numba:compile":
             note_compile()
+            _forget_older(happening.data["dispatcher"])
             return
         self.began = self.began if self.depth else time.perf_counter()
         self.depth += 1
@@ -46,140 +272,3 @@ class _Watch(event.Listener):
 
 for _kind in ("numba:compile", "numba:compiler_lock"):
     event.register(_kind, _Watch())  # type: ignore[no-untyped-call]
-
-
-def _as_they_are(fix: Callable[..., Any]) -> Callable[..., Any]:
-    """Let no variable index of this package's machine code count from the end.
-
-    To look whether it does takes a seventh of the time of a replay. Indexes that are numbers in
-    the source may, and so may all of other packages. With `NUMBA_BOUNDSCHECK=1` those below 0 are
-    errors, as are those beyond an array.
-    """
-    top = __name__.partition(".")[0]
-
-    def fix_index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-        number = isinstance(index, ir.Constant)
-        if number or not builder.function.name.startswith(f"_ZN{len(top)}{top}"):
-            return fix(context, builder, kind, index, size)
-        return context.cast(builder, index, kind, types.intp)
-
-    return fix_index
-
-
-def _take_blas_for_granted() -> None:
-    """Let numba not import scipy.linalg to see whether there is a BLAS, which takes .3 s.
-
-    There is, as gangsched needs SciPy; what multiplies matrices still imports it.
-    """
-    look = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
-    try:
-        from numba.np import arraymath
-
-        arraymath.ensure_blas = look  # type: ignore[attr-defined]
-    finally:
-        linalg.ensure_blas = look
-
-
-# numba's own, which may change: then it is slower
-if hasattr(arrayobj, "fix_integer_index"):
-    arrayobj.fix_integer_index = _as_they_are(arrayobj.fix_integer_index)
-if hasattr(linalg, "ensure_blas"):
-    _take_blas_for_granted()
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called, and keep the machine code for the next process.
-
-    It goes beside the source, or to the user's cache folder, or to `NUMBA_CACHE_DIR`. Where none of
-    them can be written, every process compiles again.
-    """
-    return _kept(function)
-
-
-def entry(function: Callable[..., Any]) -> Any:
-    """Like :func:`compiled`, for functions that allocate nothing: no counting of references.
-
-    Which costs a tenth of the time of a replay where it is not optimised away.
-    """
-    return _kept(function, _nrt=False)
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """Like :func:`compiled`, for functions that only compiled ones call and that allocate nothing.
-
-    No way in from Python and no counting of references, which cost more to compile than they do.
-    """
-    return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Like :func:`inner`, for a part of one function: compiled within it and not once more."""
-    return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")
-
-
-def entered(function: Any, *like: Any) -> Callable[..., Any]:
-    """Return a compiled function for arguments of these types, which are not looked at again.
-
-    Looking takes microseconds where there are many arrays.
-    """
-    made: Callable[..., Any] = function.compile(tuple(map(typeof, like)))
-    return made
-
-
-def _kept(function: Callable[..., Any], **options: Any) -> Any:
-    try:
-        made = njit(cache=True, **options)(function)
-    except RuntimeError:
-        _say_once()
-        return njit(**options)(function)
-    _stamp(made, function)
-    return made
-
-
-def _stamp(made: Any, function: Callable[..., Any]) -> None:
-    """Let machine code be stale also where something has changed that may be part of it.
-
-    That are modules beside it and beside what its module calls, and numbers from elsewhere.
-    """
-    folders, numbers = {Path(function.__code__.co_filename).parent}, []
-    for name, value in sorted(function.__globals__.items()):
-        if isinstance(value, Dispatcher) and value in _folders:
-            folders |= _folders[value]
-        elif isinstance(value, int | float | tuple) and not name.startswith("__"):
-            numbers.append(f"{name}={value!r}")
-    _folders[made] = frozenset(folders)
-    file = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if file is not None:
-        how = _state(Path(__file__)), *map(_state, sorted(folders)), *numbers
-        file._source_stamp = (file._source_stamp, *how)
-        file._load_index = partial(_known, file._load_index)
-
-
-def _known(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
-    """What machine code there is; none where what it was made for is no longer in the source.
-
-    Such as a class of tuples that has another name now, by which numba's index is not read at all.
-    """
-    try:
-        return load()
-    except (AttributeError, ImportError, pickle.UnpicklingError):
-        return {}
-
-
-#: of the modules that machine code may be made of
-_folders: dict[Any, frozenset[Path]] = {}
-
-
-@cache
-def _state(place: Path) -> str:
-    """A hash of a module, or of those of a folder."""
-    total = sha256()
-    for path in [place] if place.is_file() else sorted(place.glob("*.py")):
-        total.update(path.name.encode() + path.read_bytes())
-    return total.hexdigest()
-
-
-@cache
-def _say_once() -> None:
-    log.warning("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 #: when it began, and for how many seconds; one after the other
 _waits: list[tuple[float, float]] = []
+#: how often functions ran by Python because they were not compiled yet
+_interpreted = [0]
 #: called once, when something has to be compiled that is not on disk
 _listeners: list[Callable[[], None]] = []
 
@@ -15,6 +17,16 @@ _listeners: list[Callable[[], None]] = []
 def note_wait(began: float) -> None:
     """Note that machine code was compiled or loaded from then until now."""
     _waits.append((began, time.perf_counter() - began))
+
+
+def note_interpreted() -> None:
+    """Note that Python ran what will be machine code."""
+    _interpreted[0] += 1
+
+
+def interpreted() -> int:
+    """Return how often Python ran what will be machine code."""
+    return _interpreted[0]
 
 
 def note_compile() -> None:

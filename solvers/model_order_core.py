@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
-from ..instances.compiled import compiled, inlined, inner
+from ..instances.compiled import compiled, inner
 from ..instances.model import FULL_SPEED
 from .pool_core import _before, _pop, _push, _sort
 
@@ -59,7 +59,7 @@ def _upgrade(
     return moved
 
 
-@inlined
+@inner
 def _pause(
     running: Ints, runs: int, now: int, since: Ints, on: Ints, speeds: Ints, left: Ints,
     scale: Floats, new: Ints, key: Floats,
@@ -73,7 +73,7 @@ def _pause(
     _sort(running, runs, key)
 
 
-@inlined
+@inner
 def _begin(
     kept: Ints, stays: int, now: int, since: Ints, on: Ints, speeds: Ints, left: Ints, new: Ints
 ) -> np.int64:

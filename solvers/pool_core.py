@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
-from ..instances.compiled import compiled, inner
+from ..instances.compiled import inner, tiered
 
 
 @inner
@@ -206,7 +206,7 @@ def _age(p: _Pool) -> None:
     _sort(p.running, p.state[RUNS], p.key)
 
 
-@inner
+@tiered(seconds=2, most=100_000)
 def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> bool:
     """Go from event to event; False where there is no room for the pieces of the next one."""
     n = p.order.size
@@ -225,7 +225,6 @@ def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> boo
     return True
 
 
-@compiled
 def schedule_pool(
     order: Ints, release: Ints, seconds: Ints, gpus: Ints, kind: Ints, widths: Ints,
     scale: Floats, capacity: int, dynamic: bool,
@@ -250,7 +249,6 @@ def schedule_pool(
     return done[:, 0].copy(), done[:, 1].copy(), done[:, 2].copy()
 
 
-@compiled
 def place_pieces(
     by_start: Ints, by_end: Ints, start: Ints, end: Ints, gpus: Ints, sizes: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -259,11 +257,32 @@ def place_pieces(
     Returns the first entry of each piece in the order of `by_start`, and the nodes and GPUs of all.
     """
     n = start.size
-    free, ptr = sizes.copy(), np.zeros(n + 1, dtype=np.int64)
-    rank = np.empty(n, dtype=np.int64)
-    node, held = np.empty(2 * n + 16, dtype=np.int64), np.empty(2 * n + 16, dtype=np.int64)
-    ended, count = 0, 0
-    for i in range(n):
+    free, ptr, rank = sizes.copy(), np.zeros(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+    room = 2 * n + sizes.size
+    node, held = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    state = np.zeros(2, dtype=np.int64)
+    while not _place_while_room(
+        by_start, by_end, start, end, gpus, free, ptr, rank, node, held, state
+    ):
+        node, held = np.append(node, node), np.append(held, held)
+    count = ptr[n]
+    return ptr, node[:count].copy(), held[:count].copy()
+
+
+@tiered(seconds=2, most=100_000)
+def _place_while_room(
+    by_start: Ints, by_end: Ints, start: Ints, end: Ints, gpus: Ints, free: Ints, ptr: Ints,
+    rank: Ints, node: Ints, held: Ints, state: Ints,
+) -> bool:  # fmt: skip
+    """Place pieces from the first one that is not placed on; False where entries have no room.
+
+    The state: how many pieces have ended, and are placed.
+    """
+    ended, count = state[0], ptr[state[1]]
+    for i in range(state[1], start.size):
+        if count + free.size > node.size:
+            state[0], state[1] = ended, i
+            return False
         piece = by_start[i]
         rank[piece] = i
         while end[by_end[ended]] <= start[piece]:
@@ -272,17 +291,17 @@ def place_pieces(
             ended += 1
         need = gpus[piece]
         while need > 0:
-            best = -1
+            best = most = -1
             for k in range(free.size):
                 if free[k] >= need and (best < 0 or free[k] < free[best]):
                     best = k
+                if most < 0 or free[k] > free[most]:
+                    most = k
             if best < 0:
-                best = int(np.argmax(free))
-            if count == node.size:
-                node, held = np.append(node, node), np.append(held, held)
+                best = most
             node[count], held[count] = best, min(need, free[best])
             free[best] -= held[count]
             need -= held[count]
             count += 1
         ptr[i + 1] = count
-    return ptr, node[:count].copy(), held[:count].copy()
+    return True

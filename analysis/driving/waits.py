@@ -351,6 +351,7 @@ class _History:
             if not follow_back(block, asked, pool, sweep):
                 raise ValueError("waits: the run holds many more GPUs at once than there are")
         finish(asked, pool, sweep)
+        np.cumsum(sweep.held, axis=2, dtype=np.int32, out=sweep.held)
         return sweep
 
     def _fair(self, job: int, starts: Ints, ends: Ints) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.arrays import Bools, Ints
-from ...instances.compiled import compiled, inner
+from ...instances.compiled import inner, tiered
 
 
 class Block(NamedTuple):
@@ -61,11 +61,12 @@ class Sweep(NamedTuple):
 
 
 @inner
-def _fits(gang: int, able: Bools, pool: Pool, idle: Ints) -> bool:
-    """Whether a gang has a place: nodes of one kind, all but one of them whole."""
+def _fits(j: int, asked: Asked, pool: Pool, idle: Ints) -> bool:
+    """Whether the gang of j has a place: nodes of one kind, all but one of them whole."""
+    gang = asked.gang[j]
     for kind in range(pool.size.size):
         size = pool.size[kind]
-        if not able[pool.model[kind]]:
+        if not asked.able[j, pool.model[kind]]:
             continue
         whole, rest = gang // size, gang % size
         if idle[kind, size] >= whole + (rest > 0):
@@ -93,7 +94,7 @@ def _step_back(asked: Asked, pool: Pool, sweep: Sweep) -> None:
     """Note which gangs fit from this time on, and free what began to be held at it."""
     now = sweep.place[0]
     for j in range(asked.gang.size):
-        sweep.fits[j, now] = _fits(asked.gang[j], asked.able[j], pool, sweep.idle)
+        sweep.fits[j, now] = _fits(j, asked, pool, sweep.idle)
     slot = sweep.begun[now]
     while slot >= 0:
         _set_free(sweep.slots[slot, 1], sweep.slots[slot, 2], pool, sweep)
@@ -114,13 +115,22 @@ def _count(block: Block, i: int, asked: Asked, pool: Pool, sweep: Sweep) -> None
     for j in range(asked.gang.size):
         able = asked.able[j, model]
         later = able and pool.rank[job] > asked.rank[j]
-        for row, counts in enumerate((able, later, pool.user[job] == asked.user[j])):
-            if counts:
-                sweep.held[j, row, begin] += held
-                sweep.held[j, row, end] -= held
+        if able:
+            _add(sweep, j, 0, begin, end, held)
+        if later:
+            _add(sweep, j, 1, begin, end, held)
+        if pool.user[job] == asked.user[j]:
+            _add(sweep, j, 2, begin, end, held)
 
 
-@compiled
+@inner
+def _add(sweep: Sweep, j: int, row: int, begin: int, end: int, held: int) -> None:
+    """Let so many GPUs be held from one time to another."""
+    sweep.held[j, row, begin] += held
+    sweep.held[j, row, end] -= held
+
+
+@tiered(seconds=3, most=400_000)
 def follow_back(block: Block, asked: Asked, pool: Pool, sweep: Sweep) -> bool:
     """Go back in time through segments; False where more is held at once than there are slots."""
     for i in range(block.job.size - 1, -1, -1):
@@ -135,17 +145,14 @@ def follow_back(block: Block, asked: Asked, pool: Pool, sweep: Sweep) -> bool:
                 return False
             _set_free(node, -gpus, pool, sweep)
             sweep.place[1] = sweep.slots[slot, 0]
-            sweep.slots[slot] = sweep.begun[block.start[i]], node, gpus
+            sweep.slots[slot, 0] = sweep.begun[block.start[i]]
+            sweep.slots[slot, 1], sweep.slots[slot, 2] = node, gpus
             sweep.begun[block.start[i]] = slot
     return True
 
 
-@compiled
+@tiered(seconds=3, most=400_000)
 def finish(asked: Asked, pool: Pool, sweep: Sweep) -> None:
-    """Go back to the first time, and sum up who holds GPUs."""
+    """Go back to the first time."""
     while sweep.place[0] >= 0:
         _step_back(asked, pool, sweep)
-    for j in range(asked.gang.size):
-        for row in range(3):
-            for now in range(1, sweep.begun.size):
-                sweep.held[j, row, now] += sweep.held[j, row, now - 1]

@@ -11,20 +11,21 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.compiled import compiled
+from ...instances.compiled import tiered
 
 Ints = NDArray[np.int64]
 Pieces = tuple[Ints, Ints, Ints]
 
 
-@compiled
-def _run(order: Ints, release: Ints, size: Ints, key: Ints, shortest: bool) -> Pieces:
+@tiered(seconds=3, most=100_000, allocates=True)
+def _run(
+    order: Ints, release: Ints, left: Ints, key: Ints, shortest: bool, job: Ints, start: Ints,
+    end: Ints,
+) -> int:  # fmt: skip
+    """Write the pieces down; returns how many there are."""
     n = order.size
-    job = np.empty(2 * n, dtype=np.int64)
-    start, end = np.empty(2 * n, dtype=np.int64), np.empty(2 * n, dtype=np.int64)
-    left = size.copy()
     waiting = [(key[0], order[0])][:0]  # (key, number), typed by its first entry
-    now, i, count = np.int64(0), 0, 0
+    now = i = count = 0
     while i < n or len(waiting) > 0:
         if len(waiting) == 0:
             now = max(now, release[order[i]])
@@ -44,7 +45,7 @@ def _run(order: Ints, release: Ints, size: Ints, key: Ints, shortest: bool) -> P
         if left[j] > 0:
             heapq.heappush(waiting, (left[j] if shortest else rank, j))
         now = upto
-    return job[:count], start[:count], end[:count]
+    return count
 
 
 def run(release: Ints, size: Ints, key: Ints | None = None) -> Pieces:
@@ -78,6 +79,7 @@ def run(release: Ints, size: Ints, key: Ints | None = None) -> Pieces:
     order = np.argsort(release, kind="stable").astype(np.int64)
     if not order.size:
         return order, order, order
+    job, start, end = (np.empty(2 * order.size, dtype=np.int64) for _ in range(3))
     first = size if key is None else key
-    pieces: Pieces = _run(order, release, size, first, key is None)
-    return pieces
+    count = _run(order, release, size.copy(), first, key is None, job, start, end)
+    return job[:count], start[:count], end[:count]

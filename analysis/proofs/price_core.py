@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ...instances.compiled import compiled, inner
+from ...instances.compiled import inner, tiered
 
 
 @inner
@@ -96,7 +96,7 @@ def _sweep(
     return best, at, count
 
 
-@inner
+@tiered(seconds=2, most=200_000)
 def _sweep_all(
     release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
     prices: Floats, price: Floats, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
@@ -114,7 +114,6 @@ def _sweep_all(
     return total
 
 
-@compiled
 def evaluate(
     release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
     prices: Floats,
@@ -132,16 +131,12 @@ def evaluate(
     return total, bought[:-1], ends
 
 
-@compiled
-def evaluate_exactly(
-    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints
-) -> tuple[np.int64, np.int64]:
-    """The sum of the jobs' least costs in integers, as a low part and a high one times 2**32."""
-    room = prices.size + 4
-    price, amount = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    place = np.empty(room, dtype=np.int64)
-    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
-    low, high = np.int64(0), np.int64(0)
+@tiered(seconds=2, most=200_000)
+def _sweep_exactly(
+    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints,
+    price: Ints, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    low = high = 0
     for j in range(release.size):
         best, _, _ = _sweep(
             release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
@@ -150,6 +145,19 @@ def evaluate_exactly(
         low += best & 0xFFFFFFFF
         high += best >> 32
     return low, high
+
+
+def evaluate_exactly(
+    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints
+) -> tuple[int, int]:
+    """The sum of the jobs' least costs in integers, as a low part and a high one times 2**32."""
+    room = prices.size + 4
+    price, amount, place = (np.empty(room, dtype=np.int64) for _ in range(3))
+    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
+    low, high = _sweep_exactly(
+        release, need, weight, gang, first, edges, prices, price, amount, place, interval, seconds
+    )
+    return int(low), int(high)
 
 
 @inner
@@ -161,21 +169,24 @@ def _root(then: Ints, at: int) -> int:
     return at
 
 
-@compiled
 def densest(first: Ints, last: Ints, density: Floats, moments: int) -> Floats:
     """The largest density of the spans [first, last) at each moment, the largest spans first."""
     delta = np.zeros(moments)
     then = np.arange(moments + 1)  # the next moment that has no density yet
+    _raise_densities(first, last, density, delta, then)
+    return delta
+
+
+@tiered(seconds=1, most=200_000)
+def _raise_densities(first: Ints, last: Ints, density: Floats, delta: Floats, then: Ints) -> None:
     for i in range(density.size):
         at = _root(then, first[i])
         while at < last[i]:
             delta[at] = density[i]
             then[at] = at + 1
             at = _root(then, at)
-    return delta
 
 
-@compiled
 def waiting_values(points: Ints, delta: Floats) -> Floats:
     """The price pi at each point.
 
@@ -183,7 +194,14 @@ def waiting_values(points: Ints, delta: Floats) -> Floats:
     (upper end of rho, moment); `area` is the integral of these moments over rho.
     """
     high, moment = np.empty(points.size + 1), np.empty(points.size + 1, dtype=np.int64)
-    size, area, value = 0, 0.0, np.zeros(points.size)
+    value = np.zeros(points.size)
+    _integrate(points, delta, high, moment, value)
+    return value
+
+
+@tiered(seconds=1, most=200_000)
+def _integrate(points: Ints, delta: Floats, high: Floats, moment: Ints, value: Floats) -> None:
+    size, area = 0, 0.0
     for i in range(points.size - 2, -1, -1):
         now = delta[i]
         while size > 0 and high[size - 1] > now:
@@ -199,4 +217,3 @@ def waiting_values(points: Ints, delta: Floats) -> Floats:
             size += 1
             area += (now - top) * points[i + 1]
         value[i] = area - now * points[i]
-    return value

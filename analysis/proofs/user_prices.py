@@ -255,7 +255,7 @@ def _exact_bound(
         np.array(prices, dtype=np.int64),
     )  # fmt: skip
     room = sum(q * t for q, t in zip(prices, np.diff(dual.edges).tolist(), strict=True))
-    total = (int(high) << 32) + int(low) - dual.gpus * room
+    total = (high << 32) + low - dual.gpus * room
     return _bound(problem, (dual.edges + since).tolist(), prices, shares, c, total)
 
 

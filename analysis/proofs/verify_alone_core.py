@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...instances.compiled import compiled
+from ...instances.compiled import tiered
 
 
 def alone_flow(releases: Any, rates: Any, left: Any, most: Any) -> Any:
@@ -67,4 +67,4 @@ def alone_flow(releases: Any, rates: Any, left: Any, most: Any) -> Any:
     return total
 
 
-compiled_alone_flow = compiled(alone_flow)
+compiled_alone_flow = tiered(seconds=2, most=20_000, allocates=True)(alone_flow)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...instances.compiled import compiled
+from ...instances.compiled import tiered
 
 
 def inputs(*columns: Sequence[int]) -> list[Any]:
@@ -85,4 +85,4 @@ def least_costs(
         costs[j] = best
 
 
-compiled_least_costs = compiled(least_costs)
+compiled_least_costs = tiered(seconds=2, most=200_000)(least_costs)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.compiled import compiled, inlined
+from ...instances.compiled import compiled, inner
 
 __all__ = ["BUYER", "MARGIN", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "run_trades"]
 
@@ -25,7 +25,7 @@ MARGIN = 1e-9
 TINY_PART = 1e-12
 
 
-@inlined
+@inner
 def _next(order: Ints, held: Floats, need: Floats, at: int) -> Any:
     """First position from `at` on of a user that has enough GPUs."""
     while at < len(order) and held[order[at]] < need[order[at]]:
@@ -33,7 +33,7 @@ def _next(order: Ints, held: Floats, need: Floats, at: int) -> Any:
     return at
 
 
-@inlined
+@inner
 def _price(rule: int, second: float, low: float, high: float) -> Any:
     """Slow GPUs for one fast GPU; `low` is the seller's ratio and `high` the buyer's."""
     if rule <= SECOND_OF_ALL and second > low:
@@ -45,7 +45,7 @@ def _price(rule: int, second: float, low: float, high: float) -> Any:
     return high if rule == BUYER else (low + high) / 2
 
 
-@inlined
+@inner
 def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, at: int, a: int) -> Any:
     """The largest finite ratio of a bidder from `at` on, the seller left out; 0 without any."""
     while at < len(order):
@@ -56,7 +56,7 @@ def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, at: int,
     return 0.0
 
 
-@inlined
+@inner
 def _any_bid(order: Ints, ratio: Floats, b: int, a: int) -> Any:
     """The largest finite ratio of any other user."""
     for u in order:
@@ -65,7 +65,7 @@ def _any_bid(order: Ints, ratio: Floats, b: int, a: int) -> Any:
     return 0.0
 
 
-@inlined
+@inner
 def _amount(fast: float, slow: float, price: float, room_b: float, room_a: float) -> Any:
     """Fast GPUs of one trade: what seller and buyer have and have room for, at most one."""
     q = min(1.0, fast)
@@ -78,7 +78,7 @@ def _amount(fast: float, slow: float, price: float, room_b: float, room_a: float
     return q
 
 
-@inlined
+@inner
 def _deal(
     bidders: Ints, sellers: Ints, first: Ints, ratio: Floats, fast: Floats, slow: Floats,
     need: Floats, leasts: Floats, room: Floats, rule: int,
@@ -111,7 +111,7 @@ def _deal(
     return -1, -1, 0.0, 0.0
 
 
-@inlined
+@inner
 def _move(shares: Floats, room: Floats, who: Ints, amount: float, price: float) -> Any:
     """Carry out a trade; who pays all it has keeps exactly 0."""
     b, a, fast, slow = who
@@ -126,7 +126,7 @@ def _move(shares: Floats, room: Floats, who: Ints, amount: float, price: float) 
     room[a] += amount - paid
 
 
-@inlined
+@inner
 def _look_again(first: Ints, model: int, models: int) -> Any:
     """Somebody has more of a model, to sell or to bid with."""
     for g in range(model):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.compiled import compiled, entry, inner
+from ...instances.compiled import compiled, inner
 
 NONE = 2**62
 
@@ -26,7 +26,7 @@ def _fullest(free, nodes, found):
     return best
 
 
-@entry
+@inner
 def place(gang, free, sizes, spread, nodes, parts):
     """As :func:`gangsched.solvers.placement.place`, into `nodes` and `parts`; how many, or 0."""
     before = 0

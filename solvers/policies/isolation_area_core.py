@@ -55,17 +55,17 @@ def _later(area: Ints, rank: Ints, one: int, other: int) -> bool:
 
 @inner
 def advance_users(
-    new: Ints, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
+    new: Ints, first: int, last: int, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
     queue: Ints, count: Ints, total: Ints, since: int, until: int,
 ) -> None:  # fmt: skip
     """As :func:`advance`, for compiled functions."""
     for u in range(quota.size):
-        now, i, n = since, 0, count[u]
+        now, i, n = since, first, count[u]
         row = queue[u]
         while True:
-            while i < new.size and user[new[i]] != u:
+            while i < last and user[new[i]] != u:
                 i += 1
-            more = i < new.size
+            more = i < last
             upto = max(now, release[new[i]]) if more else until
             room, served = quota[u], 0
             step = upto - now
@@ -106,9 +106,9 @@ def advance_users(
                 n += 1
                 i += 1
                 total[u] += now - release[job]
-                while i < new.size and user[new[i]] != u:
+                while i < last and user[new[i]] != u:
                     i += 1
-                comes = i < new.size and release[new[i]] <= now
+                comes = i < last and release[new[i]] <= now
             if now == until and not more:
                 break
         count[u] = n
@@ -125,4 +125,7 @@ def advance(
     user in the same unit. Row u of `queue` has the `count[u]` jobs of u that are not complete, and
     `total[u]` is the sum of their flow times so far and of those that are.
     """
-    advance_users(new, release, user, rank, rate, area, quota, queue, count, total, since, until)
+    advance_users(
+        new, 0, new.size, release, user, rank, rate, area, quota, queue, count, total, since,
+        until,
+    )  # fmt: skip

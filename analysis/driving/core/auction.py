@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inner
 from ....solvers.policies.themis import UNITS
 from ....solvers.policies.themis_core import knapsack
 from . import const
@@ -18,7 +18,7 @@ from .leases import BIDS, give_leases, list_candidates
 from .machine import done_by, new_lease, open_round
 
 
-@inlined
+@inner
 def _shared_time(m, j):
     """From its release to its completion, if j ran from now on without a break."""
     now = m.count[const.NOW]
@@ -107,7 +107,7 @@ def _score_all(m, candidates):
         score(m, m.lists[BIDS, i], 0)
 
 
-@inlined
+@inner
 def _decide_by_auction(m):
     candidates, room, expired = list_candidates(m)
     if candidates:

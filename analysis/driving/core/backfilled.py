@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import entry, inner
+from ....instances.compiled import inner, tiered
 from ....instances.model import FULL_SPEED
 from ....solvers.policies.backfilling_core import place
 from ..ledger import Ints, Ledger
@@ -275,7 +275,7 @@ def _decide_easy(m, p):
         _close_gaps(p, last)
 
 
-@entry
+@tiered(seconds=10)
 def advance_easy(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for EASY backfilling."""
     for _ in range(most):
@@ -571,7 +571,7 @@ def _decide_conservative(m, p):
     return True
 
 
-@entry
+@tiered(seconds=10)
 def advance_conservative(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for conservative backfilling; NARROW for want of room."""
     for _ in range(most):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inner
 from ....solvers.policies.water_filling import NEAR, STEPS
 from . import const
 from .leases import BIDS, give_leases, list_candidates
@@ -67,7 +67,7 @@ def _used(gang, rest, come, time, r, unit):
     return float(total)
 
 
-@inlined
+@inner
 def _root(gang, rest, come, time, gpus):
     """As :func:`gangsched.solvers.policies.water_filling.best_finish_time`."""
     low = high = 0.0
@@ -163,7 +163,7 @@ def _fair_fraction(m, j, level):
     return left / max(level * _whole_time(m, j, number) - come, left)
 
 
-@inlined
+@inner
 def _decide_by_deficit(m):
     candidates, room, expired = list_candidates(m)
     if candidates:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from numpy.typing import NDArray
 
-from ....instances.compiled import compiled, entry, inner
+from ....instances.arrays import Ints
+from ....instances.compiled import inner, tiered
 from ....instances.model import MOST_TIME
 from ....solvers.policy import PROFILE_GPUS
 from . import const, machine
+from .machine import Machine
 from .place import (
     backfill,
     forget_refusals,
@@ -23,7 +25,7 @@ from .steps import HEAD
 STOPPED, STARTED, PASSED, ORDERED = 1, 2, 4, 8
 
 
-@compiled
+@tiered(seconds=3)
 def follow(m, order, repacking):
     """Selection by number of GPUs, then placement, then backfill."""
     follow_first(m, order, order.size, repacking)
@@ -91,7 +93,7 @@ def follow_first(m, order, count, repacking):
     settle(m, started, kept, losers)
 
 
-@entry
+@tiered(seconds=10)
 def advance_to_decision(m, until, most):
     """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
     for _ in range(most):
@@ -103,19 +105,19 @@ def advance_to_decision(m, until, most):
     return const.MORE
 
 
-@compiled
+@tiered(seconds=3)
 def give_gpus(m, j):
     """Take the GPUs from j, which is about to stop."""
     machine.give_old(m, j)
 
 
-@compiled
+@tiered(seconds=3)
 def stop_job(m, j, kind):
     """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
     machine.interrupt(m, j, kind, True)
 
 
-@compiled
+@tiered(seconds=3)
 def renew_job(m, j):
     """Let j have the GPUs that it gave and took again."""
     _renew(m, j)
@@ -128,7 +130,7 @@ def _renew(m, j):
         m.jobs[j].lease_end = machine.new_lease(m, m.count[const.NOW])
 
 
-@compiled
+@tiered(seconds=3)
 def take_gpus(m, j, gpus, nodes, parts):
     """Take given nodes for j, or (none given) where there is room; False if there is none."""
     if nodes.size == 0:
@@ -143,7 +145,7 @@ def take_gpus(m, j, gpus, nodes, parts):
     return True
 
 
-@compiled
+@tiered(seconds=3)
 def start_job(m, j, gpus, speed, profile):
     """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
     _start(m, j, gpus, speed, profile)
@@ -157,28 +159,23 @@ def _start(m, j, gpus, speed, profile):
         machine.begin_run(m, j, gpus, speed if speed > 0 else machine.speed_on_new(m, j))
 
 
-@compiled
-def job_fair(m, jobs, t):
-    """F_i at t of each of `jobs`."""
-    out = np.empty(jobs.size)
-    for i in range(jobs.size):
-        out[i] = machine.job_fair_at(m, jobs[i], t)
-    return out
+def job_fair(m: Machine, jobs: Ints, t: int) -> NDArray[np.float64]:
+    """F_i at t of each of `jobs`, with the operations of :func:`.machine.job_fair_at`."""
+    kinds = m.kinds[m.jobs["kind_of"][jobs]]
+    fair: NDArray[np.float64] = kinds["value"] + kinds["slope"] * (t - kinds["time"])
+    return fair - m.jobs["fair_start"][jobs]
 
 
-@compiled
-def user_fair(m, t):
-    """F_j at t of every user."""
-    out = np.empty(m.users.size)
-    for u in range(out.size):
-        out[u] = machine.user_at(m, u, t)
-    return out
+def user_fair(m: Machine, t: int) -> NDArray[np.float64]:
+    """F_j at t of every user, with the operations of :func:`.machine.user_at`."""
+    fair: NDArray[np.float64] = m.users["value"] + m.users["slope"] * (t - m.users["time"])
+    return fair
 
 
 # --- a decision as numbers, see the module `steps` ------------------------------------------------
 
 
-@compiled
+@tiered(seconds=10)
 def carry_out(m, steps, order, blocking, repacking):
     """Carry a decision out; False, and nothing has changed, if something is wrong with it."""
     if not _order_exists(m, order):
@@ -191,7 +188,7 @@ def carry_out(m, steps, order, blocking, repacking):
         _finish(m, steps)
     if order.size:
         m.params[const.BLOCKING] = blocking
-        follow(m, order, repacking)
+        follow_first(m, order, order.size, repacking)
     return True
 
 

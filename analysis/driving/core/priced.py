@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import entry, inner
+from ....instances.compiled import inner, tiered
 from ....instances.model import FULL_SPEED
 from ....solvers.placement import place
 from ....solvers.policies.priced_models import LONG, WORTH, priced
@@ -288,7 +288,7 @@ def _decide_by_price(m, p):
         begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
 
 
-@entry
+@tiered(seconds=10)
 def advance_priced(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, on several GPU models; NARROW where prices are due."""
     for _ in range(most):

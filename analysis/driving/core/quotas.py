@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....instances.compiled import entry, inlined, inner
+from ....instances.compiled import inner, tiered
 from . import const
 from .machine import begin_run, less, open_round, pop, speed_on_new, take_new
 from .place import place
@@ -34,7 +34,7 @@ def _first_class(m, failed):
     return best
 
 
-@inlined
+@inner
 def _decide_by_quotas(m):
     for u in range(m.users.size):
         m.memory[LEFT, u] = int(m.numbers[u]) - m.users[u].rate
@@ -56,7 +56,7 @@ def _decide_by_quotas(m):
         g = _first_class(m, failed)
 
 
-@entry
+@tiered(seconds=10)
 def advance_by_quotas(m, until, most):
     """As :func:`.keyed.advance_by_key`, for YARN-CS."""
     for _ in range(most):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances.compiled import entry, inner
+from ....instances.compiled import inner, tiered
 from ....solvers.policies.isolation_area_core import PARTS, advance_users, weight
 from ....solvers.policy import Rule, RuleKind
 from ..ledger import Ints, Ledger
@@ -149,7 +149,7 @@ def _fill(m, p):
             break
 
 
-@entry
+@tiered(seconds=10)
 def advance_filling(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for ServerFilling-SRPT."""
     for _ in range(most):
@@ -177,7 +177,7 @@ def _weigh_users(m, p):
     if first == last and p.state[LENGTH] == before:
         return
     advance_users(
-        m.lists[const.COMERS, first:last], p.columns[RELEASE], p.columns[USER], p.columns[RANK],
+        m.lists[const.COMERS], first, last, p.columns[RELEASE], p.columns[USER], p.columns[RANK],
         p.columns[RATE], p.columns[ALONE], p.users[QUOTA], p.queue, p.users[COUNT], p.users[TOTAL],
         p.state[SINCE], now,
     )  # fmt: skip
@@ -216,7 +216,7 @@ def _isolate(m, p):
             break
 
 
-@entry
+@tiered(seconds=10)
 def advance_isolation(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for areas over weights; NARROW for want of room."""
     for _ in range(most):

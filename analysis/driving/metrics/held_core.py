@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....instances.compiled import entry, inner
+from ....instances.compiled import inner, tiered
 
 
 @inner
@@ -19,7 +19,7 @@ def _first_at_or_after(grid: Any, moment: Any, high: Any) -> Any:
     return low
 
 
-@entry
+@tiered(seconds=2, most=400_000)
 def add_held(start: Any, end: Any, gpus: Any, group: Any, grid: Any, grown: Any, rate: Any) -> None:
     """Add to what each group of segments has held when the next time comes, and holds from then on.
 
