@@ -28,7 +28,7 @@ from ..instances.io import (
     write_json,
 )
 from ..instances.schedule import Allocation, Schedule
-from .facts import facts_from_dict, facts_of_info, facts_to_dict
+from .facts import facts_from_dict, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
 FIELDS = {
@@ -174,8 +174,7 @@ def result_from_dict(data: Any) -> Result[Any]:
     Returns
     -------
     Result
-        Without a timing block: runtime 0 and no history. Files of before version 0.2 have no facts;
-        they are what their info says.
+        Without a timing block: runtime 0 and no history.
 
     Raises
     ------
@@ -196,10 +195,9 @@ def result_from_dict(data: Any) -> Result[Any]:
     _check_type("result", data, "iterations", int, "an integer")
     try:
         read = {name: of(data[name]) for name, of in READERS.items() if name in data}
-        facts = read.get("facts", facts_of_info(data["info"]))
         timing = _timing_from_dict(data["timing"]) if "timing" in data else {}
         plain = {name: data[name] for name in FIELDS - READERS.keys()}
-        return Result(**{**plain, **read, "facts": facts, **timing})
+        return Result(**{**plain, **read, **timing})
     except TypeError as error:
         raise ValueError(str(error)) from None
 
