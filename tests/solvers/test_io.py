@@ -304,12 +304,15 @@ HISTORY = "is not [time, objective or null, bound or null]"
         (changed("timing.history", [[0, "1", 2]]), f"timing: history[0]=[0, '1', 2] {HISTORY}"),
     ],
 )
-def test_malformed_results(tmp_path: Path, data: Any, message: str) -> None:
+def test_malformed_results(data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         result_from_dict(data)
+
+
+def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: {message}')}"):
+    path.write_text(json.dumps(changed("solver", 3)), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: result: solver=3')}"):
         load(path)
 
 
