@@ -381,9 +381,14 @@ def test_a_checkpoint_that_was_changed_is_refused(tmp_path: Path) -> None:
     place.write_bytes(place.read_bytes() + b"x")
     with pytest.raises(ValueError, match=r"checkpoint: its SHA-256 is not the one in run\.json"):
         load_run(folder)
+    head = read_json(folder / "run.json")
+    bare = {k: v for k, v in head.items() if k != "checkpoint"}
+    write_json(folder / "run.json", bare)
+    with pytest.raises(ValueError, match="checkpoint: its SHA-256 is not the one in"):
+        load_run(folder)
+    write_json(folder / "run.json", head)
     place.unlink()
     with pytest.raises(ValueError, match="the run has no file checkpoint"):
         load_run(folder)
-    head = read_json(folder / "run.json")
-    write_json(folder / "run.json", {k: v for k, v in head.items() if k != "checkpoint"})
+    write_json(folder / "run.json", bare)
     assert load_run(folder).checkpoint is None  # as of a policy that cannot be pickled
