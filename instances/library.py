@@ -233,15 +233,15 @@ def _folder(folder: Path | None) -> Path:
 
 
 def entry_from_dict(name: str, data: Any) -> Entry:
-    """Return the entry that a file's content says, of this edition or of the first."""
+    """Return the entry that a file's content says."""
     check_header(data, "library entry")
-    if "edition" not in data:
-        return _first_edition(name, data)
-    if data["edition"] != EDITION:
-        raise ValueError(f"edition={data['edition']!r} is not supported, only 1 and {EDITION} are")
     check_fields("entry", data, required=FIELDS)
+    if data["edition"] != EDITION:
+        raise ValueError(f"edition={data['edition']!r} is not supported, only {EDITION} is")
     if data["name"] != name:
         raise ValueError(f"name={data['name']!r} is not {name!r}")
+    if not data["history"]:
+        raise ValueError("history is empty")
     one_of("entry: sense", data["sense"], SENSES)
     one_of("entry: class", data["class"], LEVELS)
     own = {"level": data["class"], "formulation": data["formulation"], "proof": data["bound"]}
@@ -259,32 +259,6 @@ def entry_to_dict(found: Entry) -> dict[str, Any]:
     return {**header("library entry"), "edition": EDITION, **parts, **own}
 
 
-def _first_edition(name: str, data: Mapping[str, Any]) -> Entry:
-    """An entry as versions up to 0.2.0 wrote it: a makespan, without dates, calls and history."""
-    wanted = {"description", "problem", "objective", "solver", "schedule", "bound"}
-    check_fields("entry", dict(data), required={*header(""), *wanted})
-    unknown = {"version": None, "date": None}
-    bound = {**data["bound"], **unknown}
-    best = {"objective": data["objective"], "solver": data["solver"], "parameters": {}, **unknown}
-    certified = bound["certificate"] is not None
-    return Entry(
-        name=name,
-        description=data["description"],
-        formulation=data["problem"]["problem"],
-        sense=SENSES[0],
-        level=level_of(data["objective"], bound["value"], ()),
-        jobs=len(data["problem"]["instance"]["jobs"]),
-        problem=data["problem"],
-        generator=None,
-        sha256="",
-        best={**best, "solution": data["schedule"], "call": None, "sha256": None},
-        proof=bound if certified else None,
-        claim=None if certified else bound,
-        runs={"rows": []},
-        history=[],
-    )
-
-
 def index_row(found: Entry) -> dict[str, Any]:
     """Return what the index says of an entry."""
     return {
@@ -295,6 +269,6 @@ def index_row(found: Entry) -> dict[str, Any]:
         "solver": found.solver,
         "bound": found.bound["value"],
         "certified": found.claim is None,
-        "date": found.history[-1]["date"] if found.history else None,
+        "date": found.history[-1]["date"],
         "description": found.description,
     }

@@ -5,8 +5,5 @@ The names stand in ``__init__.pyi``; each is imported when it is asked for.
 
 from lazy_loader import attach_stub as _attach_stub
 
-from . import moved as _moved
-
 __version__ = "0.2.0"
 __getattr__, __dir__, __all__ = _attach_stub(__name__, __file__)
-_moved.install()

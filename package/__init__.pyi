@@ -14,7 +14,6 @@ from .analysis.papers import theorems as theorems
 from .analysis.proofs.bound import bound as bound
 from .analysis.proofs.completion_time import online_bound as online_bound
 from .analysis.proofs.deadline_rewards import reward_bound as reward_bound
-from .analysis.proofs.makespan import best_bound as best_bound
 from .analysis.proofs.verify import verify_bound as verify_bound
 from .analysis.show import plots as plots
 from .api import compare as compare

@@ -137,8 +137,7 @@ def _faults(found: Entry, row: Mapping[str, Any] | None) -> Iterator[str]:
     problem = problem_of(found)
     yield from _faults_of_problem(found, problem)
     solution = solution_of(found, problem)
-    digest = found.best["sha256"]
-    if digest is not None and solution_hash(solution) != digest:
+    if solution_hash(solution) != found.best["sha256"]:
         yield "best: the solution's hash is not the recorded one"
     yield from (f"best: {text}" for text in _broken(found.formulation, problem, solution)[:3])
     value = problem.objective(solution)
@@ -162,8 +161,7 @@ def _faults_of_problem(found: Entry, problem: Any) -> Iterator[str]:
     stem, _ = entry_of(problem)
     if stem != found.formulation or problem.sense.value != found.sense:
         yield f"formulation={found.formulation!r}, sense={found.sense!r}: the problem is {stem!r}"
-    digest = problem_hash(problem)
-    if found.sha256 and digest != found.sha256:
+    if problem_hash(problem) != found.sha256:
         yield "sha256 is not the problem's"
     if found.generator is not None and found.problem is not None:
         _check_generator(found.generator, problem)
@@ -172,8 +170,6 @@ def _faults_of_problem(found: Entry, problem: Any) -> Iterator[str]:
 
 
 def _faults_of_history(found: Entry) -> Iterator[str]:
-    if not found.history:
-        return
     last = found.history[-1]
     if (last["objective"], last["bound"]) != (found.objective, found.bound["value"]):
         yield "history: the last line is not what is known"

@@ -150,36 +150,6 @@ FACTS: Mapping[str, type[Facts]] = {
 }
 
 
-def facts_of_info(info: Mapping[str, Any]) -> Facts | None:
-    """Return the facts that results had among their info before version 0.2; None without any.
-
-    Examples
-    --------
-    >>> facts_of_info({"preemptive": True, "left": ["a"]}).left
-    ('a',)
-    >>> facts_of_info({"seed": 0}) is None
-    True
-    """
-    relaxation = "preemptive" if info.get("preemptive") is True else ""
-    if "fallback" in info:
-        return MakespanFacts(fallback=True)
-    if {"kappa", "theta", "load"} <= info.keys():
-        return MakespanFacts(**{name: info[name] for name in ("kappa", "theta", "load")})
-    if "left" in info:
-        names = ("intervals", "payments", "incomes", "left")
-        theta, params = info.get("theta"), info.get("params")
-        return RevenueFacts(
-            relaxation=relaxation,
-            ideal_revenue=info.get("ideal"),
-            rounds=info.get("lambda"),
-            theta=theta if isinstance(theta, list) else None,
-            within_assumption=info.get("within assumption"),
-            scale=params["scale"] if isinstance(params, Mapping) and "scale" in params else 1.0,
-            **{name: info[name] for name in names if name in info},
-        )
-    return Facts(relaxation=relaxation) if relaxation else None
-
-
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
     """Return facts as plain data."""
     for kind, made in FACTS.items():

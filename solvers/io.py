@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from ..formulations.problem import Sense
@@ -22,13 +21,11 @@ from ..instances.io import (
     check_fields,
     check_header,
     header,
-    read_json,
     schedule_from_dict,
     schedule_to_dict,
-    write_json,
 )
 from ..instances.schedule import Allocation, Schedule
-from .facts import facts_from_dict, facts_of_info, facts_to_dict
+from .facts import facts_from_dict, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
 FIELDS = {
@@ -89,47 +86,6 @@ SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]
 }
 
 
-def save_result(path: str | Path, result: Result[Any], *, timing: bool = True) -> None:
-    """Write `result` as JSON; compressed if `path` ends in .gz.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "result.json"
-    >>> stopped = {"status": Status.UNKNOWN, "stop": Stop.TIME_LIMIT, "runtime": 60.2}
-    >>> result = Result(solver="toy", sense=Sense.MIN, **stopped)
-    >>> save_result(path, result)
-    >>> load_result(path) == result
-    True
-    """
-    write_json(path, result_to_dict(result, timing=timing))
-
-
-def load_result(path: str | Path) -> Result[Any]:
-    """Read what :func:`save_result` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If anything in it breaks the format; the message names file, place, value and rule.
-    """
-    data = read_json(path)
-    try:
-        return result_from_dict(data)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
 def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any]:
     """Return `result` as plain JSON data.
 
@@ -174,8 +130,7 @@ def result_from_dict(data: Any) -> Result[Any]:
     Returns
     -------
     Result
-        Without a timing block: runtime 0 and no history. Files of before version 0.2 have no facts;
-        they are what their info says.
+        Without a timing block: runtime 0 and no history.
 
     Raises
     ------
@@ -196,10 +151,9 @@ def result_from_dict(data: Any) -> Result[Any]:
     _check_type("result", data, "iterations", int, "an integer")
     try:
         read = {name: of(data[name]) for name, of in READERS.items() if name in data}
-        facts = read.get("facts", facts_of_info(data["info"]))
         timing = _timing_from_dict(data["timing"]) if "timing" in data else {}
         plain = {name: data[name] for name in FIELDS - READERS.keys()}
-        return Result(**{**plain, **read, "facts": facts, **timing})
+        return Result(**{**plain, **read, **timing})
     except TypeError as error:
         raise ValueError(str(error)) from None
 

@@ -13,7 +13,7 @@ Times are integer seconds from the start of the instance, jobs, users and nodes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -133,19 +133,6 @@ class Rules:
     def lease_length(self) -> int:
         """The lease in seconds, rounded up to rounds."""
         return self.round_up(self.lease)
-
-    def named(self) -> dict[str, Any]:
-        """Return the rules by name; `migration` only where it is not the overhead.
-
-        Examples
-        --------
-        >>> "migration" in Rules().named(), Rules(migration=5).named()["migration"]
-        (False, 5)
-        """
-        rules = {part.name: getattr(self, part.name) for part in fields(self)}
-        if self.migration is None:  # files and digests are those of before there was one
-            del rules["migration"]
-        return rules
 
     def round_up(self, time: int) -> int:
         """Return the first round at or after `time`."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -33,19 +32,14 @@ def solver(params: type[Any] = NoParams, *, of: type[Any] = object) -> Callable[
     Traceback (most recent call last):
     ValueError: least: time_limit=-1 is not >= 0
     """
-    names = {field.name for field in fields(params)}
+    kind = params
 
     def decorate(function: F) -> F:
         owner = function.__name__
 
         @wraps(function)
         def checked(
-            problem: Any,
-            *,
-            seed: Any = 0,
-            time_limit: Any = None,
-            params: Any = None,
-            **by_name: Any,
+            problem: Any, *, seed: Any = 0, time_limit: Any = None, params: Any = None
         ) -> Any:
             seed = at_least(f"{owner}: seed", seed, 0)
             if time_limit is not None:
@@ -55,25 +49,10 @@ def solver(params: type[Any] = NoParams, *, of: type[Any] = object) -> Callable[
             elif not isinstance(params, kind):
                 article = "an" if kind.__name__[0] in "AEIOU" else "a"
                 raise TypeError(f"{owner}: params={params!r} is not {article} {kind.__name__}")
-            if by_name:
-                params = replace(params, **_taken(owner, by_name))
             check_class(owner, problem, of)
             return function(problem, seed=seed, time_limit=time_limit, params=params)
 
         checked.params = kind  # type: ignore[attr-defined]
         return cast("F", checked)
 
-    def _taken(owner: str, by_name: dict[str, Any]) -> dict[str, Any]:
-        for name in by_name:
-            if name not in names:
-                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}")
-        given = ", ".join(f"{name}=..." for name in by_name)
-        warnings.warn(
-            f"{owner}({given}) is now {owner}(params={kind.__name__}({given}))",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        return by_name
-
-    kind = params
     return decorate

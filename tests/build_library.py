@@ -1,7 +1,7 @@
 """Make the files of the named instances: ``python tests/build_library.py [--again] [NAME ...]``.
 
 Every problem comes from a seeded generator, solutions and bounds from public calls of the project.
-Instances that have a file of today's edition are passed over, so that a build which was stopped
+Instances that have a file are passed over, so that a build which was stopped
 goes on; with ``--again`` all are run again, and a file is written only where a value or a bound is
 better: otherwise its bytes, dates and history stay. A test checks what the files claim without
 this script.
@@ -190,14 +190,12 @@ def merged(made: Entry, before: Entry | None) -> Entry:
                 submissions.solution_of(before, submissions.problem_of(before))
             )
             best = {**made.best, **before.best, "sha256": digest}
-            made = replace(made, best={**best, "version": best["version"] or "0.2.0"})
-            made = replace(made, best={**made.best, "date": before.best["date"] or FIRST})
+            made = replace(made, best=best)
         value = None if before.proof is None else before.proof["value"]
         gains.append(value is None or submissions._beats(sides[1], made.proof["value"], value))
         if not gains[1]:
-            old = {**before.proof, "version": before.proof["version"] or "0.2.0"}
-            made = replace(made, proof={**old, "date": old["date"] or FIRST})
-        if before.history and not any(gains) and before.sha256 == made.sha256:
+            made = replace(made, proof=before.proof)
+        if not any(gains) and before.sha256 == made.sha256:
             return before
         claim = before.claim if made.claim is None else None
         if claim is not None and submissions._beats(sides[1], claim["value"], made.proof["value"]):
@@ -205,13 +203,8 @@ def merged(made: Entry, before: Entry | None) -> Entry:
     level = library.level_of(made.objective, made.bound["value"], made.runs["rows"])
     history = [] if before is None else list(before.history)
     line = {"objective": made.objective, "bound": made.bound["value"], "by": made.solver}
-    first = before is not None and not history and not any(gains)
-    history.append({"date": FIRST if first else stamp()["date"], **line})
+    history.append({"date": stamp()["date"], **line})
     return replace(made, level=level, history=history)
-
-
-#: when the instances of the first edition were made
-FIRST = "2026-11-21"
 
 
 def write_all() -> None:
@@ -224,7 +217,7 @@ def write_all() -> None:
 def build_rows(chosen: list[Row], again: bool) -> None:
     for row in chosen:
         before = known(row[0])
-        if before is not None and before.history and not again:
+        if before is not None and not again:
             continue
         start = time.perf_counter()
         made = build(row)

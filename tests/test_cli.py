@@ -37,10 +37,9 @@ from gangsched.instances import (
     library,
 )
 from gangsched.instances.heterogeneous import random_market
-from gangsched.io import save
+from gangsched.io import load, save
 from gangsched.solvers import Bound
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
-from gangsched.solvers.io import load_result
 
 COMMANDS = (
     "solve", "compare", "replay", "audit", "describe", "convert", "proof", "traces", "demo",
@@ -119,7 +118,7 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
     assert "status: feasible\n" in done.out
     assert done.out.count("bound") == 1
     assert "no schedule beats 646 (configuration lp, verified)" in done.out
-    result = load_result("r.json")
+    result = load("r.json")
     assert result.objective is not None
     assert result.bound is not None
     problem = problem_from_dict(library.entry("rar-small-0").problem)
@@ -142,7 +141,7 @@ def test_solve_writes_a_proven_optimum_as_one(gangsched_: Gangsched) -> None:
     """The library's bound proves what the solver's own cannot."""
     done = gangsched_("solve", "rar-small-0", "--solver", "laminar", "--json", "r.json")
     assert "status: proven optimal\nmakespan: 646\n" in done.out
-    result = load_result("r.json")
+    result = load("r.json")
     assert (result.objective, result.status.value) == (646, "optimal")
 
 
@@ -156,7 +155,7 @@ def test_a_claim_without_a_certificate_is_not_called_proven(gangsched_: Gangsche
     assert "status: optimal (claimed)\nmakespan: 4\nbound: no schedule beats 2 (" in done.out
     assert "claimed by the solver, not verified: 4 (cp-sat)" in done.out
     assert "at most 2.0000 times the optimum" in done.out
-    result = load_result("r.json")
+    result = load("r.json")
     assert result.status.value == "optimal"
     assert result.bound is not None
     assert (result.bound.value, result.bound.certificate) == (4, None)
@@ -201,7 +200,7 @@ def test_solve_takes_the_first_solver_of_a_problem(gangsched_: Gangsched, files:
     assert (done.code, done.err) == (0, "")
     assert "solver: lp-selector" in done.out
     assert "bound: no schedule beats 100 (" in done.out
-    result = load_result("r.json")
+    result = load("r.json")
     assert result.objective == QUEUE.objective(result.solution)
     assert f"\nreward: {result.objective:g}\n" in done.out
     assert result.bound is not None
@@ -253,7 +252,7 @@ def test_compare_draws_a_market_and_solve_takes_one_from_a_file(gangsched_: Gang
     save("market.json", market)
     done = gangsched_("solve", "market.json", "--solver", "nash", "--json", "r.json")
     assert (done.code, done.err) == (0, "")
-    assert load_result("r.json").solution.models == ("k80", "p40", "p100", "v100")
+    assert load("r.json").solution.models == ("k80", "p40", "p100", "v100")
 
 
 def test_of_a_reward_the_optimum_is_at_most_so_many_times_what_is_in_hand(

@@ -19,8 +19,8 @@ from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.instances.io import write_json
+from gangsched.io import load
 from gangsched.solvers import Bound, Result, RevenueFacts
-from gangsched.solvers.io import load_result
 from gangsched.solvers.irmp.astraea import astraea
 
 Gangsched = Callable[..., tuple[int, str, str]]
@@ -167,7 +167,7 @@ def test_solve_says_that_it_preempts(gangsched_: Gangsched) -> None:
     assert "\nstatus: feasible, preemptive\ntrue revenue: " in out
     assert "\nbound: no preemptive schedule beats " in out
     preemptive = replace(reduced_problem(5, servers=6), preemptive=True)
-    result = load_result("r.json")
+    result = load("r.json")
     assert result.objective == preemptive.objective(result.solution)
     verify_bound(preemptive, result.bound)
 

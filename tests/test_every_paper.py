@@ -14,7 +14,7 @@ from gangsched.analysis.papers.claim import run
 from gangsched.analysis.papers.rar_ddls.figures import from_points
 from gangsched.analysis.papers.reproduce import TARGETS, Point, Reproduction, Study, from_rows
 from gangsched.analysis.papers.theorems import CLAIMS
-from recorded.figures import figure_options
+from small_figures import figure_options
 
 FEW = 5  #: random cases of a claim
 #: the figures that take longest, left to the whole run

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["LossLedger", "Term", "Variant", "ledger"]
 
 FAIR = frozenset(
-    {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min"}
+    {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min-fairness"}
 )  #: names of policies that are made to be fair
 #: by whether run times are told, and whether jobs are stopped
 STAND_INS: Mapping[tuple[bool, bool], tuple[str, Policy]] = {

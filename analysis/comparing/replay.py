@@ -23,7 +23,7 @@ from ...instances.io import instance_hash
 from ...instances.model import Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
-from ...solvers.policy import Policy, Rules, information_of, is_policy
+from ...solvers.policy import Policy, Rules, is_policy
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
@@ -283,7 +283,7 @@ class Replay(SideBySide):
         return {
             "instance": self.instance.name,
             "instance_hash": instance_hash(self.instance),
-            "rules": self.rules.named(),
+            "rules": asdict(self.rules),
             **({"terms": self.terms} if self.problem is not None else {}),
             "effort": self.effort,
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
@@ -611,8 +611,6 @@ class _Replay:
         try:
             if old is not None and old.stop is Stop.COMPLETED:
                 run = old.attach(self.instance)
-                if run.information != information_of(policy):  # older files do not tell
-                    run = replace(run, information=information_of(policy))
             else:
                 run = drive(
                     self.instance,

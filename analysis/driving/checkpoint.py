@@ -19,7 +19,7 @@ import numpy as np
 from ...instances.io import write_file
 
 #: of what is in a checkpoint; others are refused
-FORMAT = 2  # 1: waiting jobs in any order, segments not packed
+FORMAT = 2
 #: by which an array is named in JSON
 ARRAY = "$array"
 
@@ -51,11 +51,6 @@ class Checkpoint:
     def load(cls, path: str | Path) -> Checkpoint:
         """Read from a file, which cannot run code."""
         data = Path(path).read_bytes()
-        if data[64:66] == b"\n\x80":
-            raise ValueError(
-                f"{path}: a checkpoint of gangsched 0.1, a pickle, which could run code and is not "
-                "read: run the policy anew"
-            )
         try:
             return cls(data, str(unpack(data)["instance"]))
         except (ValueError, KeyError) as error:

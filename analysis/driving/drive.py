@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -573,7 +573,7 @@ def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpo
         "made_by": versions()["gangsched"],
         "instance": key,
         "policy": _title(machine.policy),
-        "rules": machine.rules.named(),
+        "rules": asdict(machine.rules),
         "rejected": list(rejected),
         "engine": "compiled" if isinstance(machine, Compiled) else "reference",
         "skip": bool(machine.skip),

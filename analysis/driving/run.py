@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -326,7 +326,7 @@ class Run:
         plain: dict[str, Any] = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            if part.name in UNCOMPARED or (part.name == "log" and not value):
+            if part.name in UNCOMPARED:
                 continue
             if part.name in ("records", "events", "schedule"):
                 for name in value.__dataclass_fields__:
@@ -335,8 +335,7 @@ class Run:
                         total.update(piece)
             else:
                 plain[part.name] = value
-        plain["instance"] = plain.pop("instance_name")  # its name when digests were first taken
-        plain["rules"] = self.rules.named()
+        plain["rules"] = asdict(self.rules)
         plain["user_weight"] = self.user_weight.tolist()
         text = json.dumps(plain, sort_keys=True, default=_python_value)
         total.update(text.encode())

@@ -6,7 +6,7 @@ that was stopped ``checkpoint``, from which it can be resumed. Equal runs give e
 the block ``timing``; of Parquet with the same version of pyarrow.
 
 The instance lies beside its runs, once for all of them, in a file named after its hash, and is
-attached to a run that is loaded. Files of version 0.1.0 have none beside them.
+attached to a run that is loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -151,12 +151,10 @@ def load_run(path: str | Path) -> Run:
 
 
 def _check_checkpoint(place: Path, digest: Any) -> None:
-    """The checkpoint is the one of which the head has the hash; in 0.1.0 heads had none."""
-    if digest is None:
-        return
-    if not place.exists():
+    """The checkpoint is the one of which the head has the hash."""
+    if digest is not None and not place.exists():
         raise ValueError(f"the run has no file {CHECKPOINT}")
-    if hashlib.sha256(place.read_bytes()).hexdigest() != digest:
+    if place.exists() and hashlib.sha256(place.read_bytes()).hexdigest() != digest:
         raise ValueError(f"{CHECKPOINT}: its SHA-256 is not the one in run.json, it was changed")
 
 
@@ -177,7 +175,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 def run_from_dict(data: Any) -> Run:
     """Return the run that :func:`run_to_dict` wrote."""
     io.check_header(data, "run")
-    io.check_fields("run", data, required=FIELDS, optional=OPTIONAL)
+    io.check_fields("run", data, required=FIELDS)
     optional = {"devices"}
     io.check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
     tables: dict[str, Table] = {
@@ -202,7 +200,7 @@ def _head(run: Run) -> dict[str, Any]:
         **io.header("run"),
         "policy": run.policy,
         "parameters": _json_data("parameters", run.parameters),
-        "rules": run.rules.named(),
+        "rules": asdict(run.rules),
         "instance": run.instance_name,
         "instance_hash": run.instance_hash,
         "seed": run.seed,
@@ -212,12 +210,12 @@ def _head(run: Run) -> dict[str, Any]:
         "users": list(run.users),
         "user_weight": _json_data("user_weight", run.user_weight.tolist()),
         "rejected": [[job, reason] for job, reason in run.rejected],
-        **({"log": _json_data("log", run.log)} if run.log else {}),
+        "log": _json_data("log", run.log),
         "rounds": run.rounds,
         "decisions": run.decisions,
         "versions": dict(run.versions),
-        **({"information": run.information} if run.information else {}),
-        **({"clairvoyant": True} if run.clairvoyant else {}),
+        "information": run.information,
+        "clairvoyant": run.clairvoyant,
         "timing": {"runtime": run.runtime},
     }
 
@@ -289,21 +287,16 @@ HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "rounds": (_count, "a count"),
     "decisions": (_count, "a count"),
     "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
+    "log": (_list_of(lambda entry: isinstance(entry, dict)), "a list of objects"),
+    "information": (lambda value: value is None or _text(value), "a string or null"),
+    "clairvoyant": (lambda value: type(value) is bool, "true or false"),
 }
 FIELDS = {*io.header(""), *HEAD, "rules", "timing", "tables"}
-#: fields that may be missing: test, its name, and what stands for them
-MORE: dict[str, tuple[Callable[[Any], bool], str, Any]] = {
-    "log": (_list_of(lambda entry: isinstance(entry, dict)), "a list of objects", []),
-    "information": (lambda value: value is None or _text(value), "a string", None),
-    "clairvoyant": (lambda value: type(value) is bool, "true or false", False),
-}
-OPTIONAL = {CHECKPOINT, *MORE}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
-    io.check_fields("run", head, required=FIELDS, optional=OPTIONAL)
-    head = {**{name: default for name, (_, _, default) in MORE.items()}, **head}
-    for name, (test, rule, *_) in (HEAD | MORE).items():
+    io.check_fields("run", head, required=FIELDS, optional={CHECKPOINT})
+    for name, (test, rule) in HEAD.items():
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
     io.check_fields("timing", head["timing"], required={"runtime"})
@@ -311,7 +304,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
         raise ValueError(
             f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
         )
-    plain = {name: head[name] for name in (*HEAD, *MORE)}
+    plain = {name: head[name] for name in HEAD}
     plain["instance_name"] = plain.pop("instance")
     run = Run(
         **{
@@ -334,9 +327,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
 
 
 def _rules(data: Any) -> Rules:
-    optional = {"migration"}
-    required = {part.name for part in fields(Rules)} - optional
-    io.check_fields("rules", data, required=required, optional=optional)
+    io.check_fields("rules", data, required={part.name for part in fields(Rules)})
     for name in ("synchronous", "spread"):
         if type(data[name]) is not bool:
             raise ValueError(f"rules: {name}={_shown(data[name])} is not true or false")

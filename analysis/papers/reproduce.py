@@ -14,7 +14,6 @@ from .irmp import figures as irmp
 from .ltgf import figures as ltgf
 from .rar_ddls import figures as rar_ddls
 from .rar_ddls.points import Check, Point, Reproduction
-from .renamed import former_names
 from .study import Agreement, FigureRow, Statement, Study
 from .unisched import figures as unisched
 
@@ -42,7 +41,6 @@ TARGETS: dict[str, Experiment] = {
         gandiva_fair.fig11,
     )
 }  # fmt: skip
-__getattr__ = former_names(__name__, {"Row": "FigureRow"})
 
 
 def takes_trace(name: str) -> bool:

@@ -22,7 +22,6 @@ from .ltgf.claims import LTGF
 from .ltgf.mutants import MUTANTS as LTGF_MUTANTS
 from .rar_ddls.claims import RAR_DDLS
 from .rar_ddls.mutants import MUTANTS as RAR_DDLS_MUTANTS
-from .renamed import former_names
 from .unisched.claims import UNISCHED
 from .unisched.mutants import MUTANTS as UNISCHED_MUTANTS
 
@@ -46,9 +45,6 @@ PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
 CLAIMS: Mapping[str, Claim[Any]] = {
     claim.id: claim for claims in PAPERS.values() for claim in claims
 }
-
-
-__getattr__ = former_names(__name__, {"Comparison": "Sides", "Row": "ClaimRun"})
 
 
 def verdicts(

@@ -23,27 +23,24 @@ from __future__ import annotations
 
 import heapq
 import time
-import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...solvers.rar_ddls.bounds import area_bound
 from ...solvers.result import Bound
-from .bound import bound
 from .configurations import Configurations
 from .contention import contention_bound
 from .plain import plainly_proven
 from .verify import InvalidCertificate, NoCertificate, verify_bound
 
 __all__ = [
-    "InvalidCertificate", "NoCertificate", "area_bound", "best_bound", "configuration_bound",
-    "contention_bound", "dff_bound", "search_bound", "verify_bound",
+    "InvalidCertificate", "NoCertificate", "area_bound", "configuration_bound", "contention_bound",
+    "dff_bound", "search_bound", "verify_bound",
 ]  # fmt: skip
 
 Ints = NDArray[Any]  # int64, or Python integers where int64 could overflow
@@ -365,39 +362,3 @@ def _configuration(target: int, scale: int, duals: list[int]) -> Bound:
     kind = "configuration lp"
     certificate = {"kind": kind, "target": target, "scale": scale, "duals": duals}
     return Bound(target + 1, kind, certificate)
-
-
-# --- former names --------------------------------------------------------------------------------
-
-
-def best_bound(
-    problem: RarDdls | Irmp,
-    *,
-    effort: Literal["fast", "full"] = "fast",
-    time_limit: float | None = None,
-) -> Bound:
-    """Return :func:`gangsched.bound` of RarDdls or Irmp: its former name, kept until 0.4.
-
-    Parameters
-    ----------
-    problem : RarDdls or Irmp
-    effort : {"fast", "full"}
-        Today's "quick" or "full".
-    time_limit : float or None
-        Seconds.
-
-    Returns
-    -------
-    Bound
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `effort` is unknown or `time_limit` negative, or for another problem.
-    """
-    warnings.warn("best_bound is now bound", DeprecationWarning, stacklevel=2)
-    if effort not in ("fast", "full"):
-        raise ValueError(f"best_bound: effort={effort!r} is not 'fast' or 'full'")
-    if not isinstance(problem, Irmp):
-        check_class("bound", problem, RarDdls)
-    return bound(problem, "quick" if effort == "fast" else "full", time_limit)

@@ -132,22 +132,18 @@ def ratio(comparison: Comparison) -> Figure:
     return panel.figure
 
 
-def overview(comparison: Comparison, problem: Any = None) -> Figure:
+def overview(comparison: Comparison) -> Figure:
     """Draw the ratios of a comparison, and below them the schedule of its best solver.
 
     Parameters
     ----------
     comparison : Comparison
-    problem : Problem, optional
-        Deprecated: a comparison knows its problem.
 
     Returns
     -------
     matplotlib.figure.Figure
         The ratios alone where no solver has a schedule.
     """
-    if problem is not None:
-        warnings.warn("overview: a comparison has its problem", DeprecationWarning, stacklevel=2)
     best = best_row(comparison)
     if best is None:
         return ratio(comparison)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -563,7 +563,7 @@ def _records(found: Replay) -> list[Topic]:
     unit = chart_data.unit_of(found.rows[0].run)
     for name, run in found.runs.items():
         versions |= run.versions
-        text = ", ".join(_rule(*rule, unit) for rule in run.rules.named().items())
+        text = ", ".join(_rule(*rule, unit) for rule in asdict(run.rules).items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,

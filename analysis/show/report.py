@@ -8,7 +8,6 @@ the same comparison gives the same bytes.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +31,6 @@ MOST_CERTIFICATE = 20_000  # characters
 def write_report(
     path: str | Path,
     comparison: Comparison,
-    problem: Any = None,
     *,
     title: str,
     notes: Sequence[str] = (),
@@ -48,8 +46,6 @@ def write_report(
         Replaced as a whole when the new file is complete, never left half written.
     comparison : Comparison
         Whose bounds are verified, as those of :func:`compare` are.
-    problem : Problem, optional
-        Deprecated: a comparison knows its problem.
     title : str
     notes : sequence of str
         How the instance came about.
@@ -75,8 +71,6 @@ def write_report(
     ...     "proven to be optimal" in file.read_text("utf-8")
     True
     """
-    if problem is not None:
-        warnings.warn("report: a comparison has its problem", DeprecationWarning, stacklevel=2)
     referee = comparison.referee(drawn=drawn, rejected=len(rejected) + left_out)
     topics = [
         _results(comparison, page.muted(str(referee))),

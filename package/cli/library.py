@@ -121,7 +121,7 @@ def _facts(found: shelf.Entry) -> list[tuple[str, str]]:
         lines.append(("generator", f"{drawn['family']}({given}, seed={drawn['seed']})"))
     if call is not None:
         lines.append(("solution", f"by {call['solver']}, seed {call['seed']}: too long for a file"))
-    return [*lines, ("sha256 of the problem", found.sha256 or "not recorded")]
+    return [*lines, ("sha256 of the problem", found.sha256)]
 
 
 def _show_runs(console: Console, found: shelf.Entry) -> None:

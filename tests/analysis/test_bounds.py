@@ -41,7 +41,6 @@ from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
     NoCertificate,
     area_bound,
-    best_bound,
     configuration_bound,
     dff_bound,
     verify_bound,
@@ -261,19 +260,6 @@ def test_effort() -> None:
     problem = packing([7, 7, 4, 4, 3])
     assert bound_of(problem).value == 13
     assert bound_of(problem, "full").value == 14
-
-
-def test_the_former_name_and_its_efforts_still_work() -> None:
-    problem = packing([7, 7, 4, 4, 3])
-    with pytest.warns(DeprecationWarning, match="^best_bound is now bound$"):
-        assert best_bound(problem) == bound_of(problem)
-    with pytest.warns(DeprecationWarning, match="best_bound"):
-        assert best_bound(problem, effort="full", time_limit=9) == bound_of(problem, "full")
-    with (
-        pytest.warns(DeprecationWarning, match="best_bound"),
-        pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"),
-    ):
-        best_bound(problem, effort="max")  # type: ignore[arg-type]
 
 
 def test_time_limit() -> None:

@@ -13,12 +13,19 @@ import pytest
 from typer.testing import CliRunner
 
 import gangsched as gs
-from gangsched.analysis.comparing.regret import STAND_INS, LossLedger, Variant, ledger, pool_of
+from gangsched.analysis.comparing.regret import (
+    FAIR,
+    STAND_INS,
+    LossLedger,
+    Variant,
+    ledger,
+    pool_of,
+)
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.show.replay_tables import legend
 from gangsched.cli.app import app
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.registry import policy
+from gangsched.registry import POLICIES, policy
 from gangsched.solvers import Fifo, Srtf
 from gangsched.solvers.policy import Rules
 
@@ -177,3 +184,7 @@ def test_the_printed_commands_give_the_runs_again(
     assert "Of what the losses consist" in Path("replay.html").read_text()
     assert "policy first" in shown.output
     assert "cluster first" in shown.output
+
+
+def test_policies_that_are_made_to_be_fair_are_named_as_they_are_today() -> None:
+    assert {*FAIR} <= {*POLICIES}

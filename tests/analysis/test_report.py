@@ -118,14 +118,6 @@ def test_a_false_bound_never_reaches_a_report(tmp_path: Path, problem: RarDdls) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_problem_beside_its_comparison_is_deprecated(
-    tmp_path: Path, comparison: Comparison, problem: RarDdls
-) -> None:
-    with pytest.warns(DeprecationWarning, match="report: a comparison has its problem"):
-        old = written(tmp_path, comparison, problem)
-    assert old == written(tmp_path, comparison)
-
-
 def test_everything_is_escaped(tmp_path: Path) -> None:
     jobs = (RingJob(id=EVIL, gpus=4, iterations=60, gradient=0, base_time=0.7),)
     problem = RarDdls(Instance(Cluster.of_sizes([4]), jobs, name=EVIL))

@@ -26,7 +26,7 @@ NAMES = library.names()
 DATA = build_library.DATA
 HERE = ROOT / "tests" / "library"
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "library-schema.json").read_text("utf-8"))
-#: those of the first edition
+#: small ones of RAR-DDLS
 FIRST = [f"rar-{sort}-{k}" for sort, number in (
     ("a", 3), ("b", 3), ("heavy", 2), ("philly", 2), ("small", 5), ("contention", 3)
 ) for k in range(number)]  # fmt: skip
@@ -192,6 +192,24 @@ def test_what_does_not_hold_is_seen(what: str) -> None:
     assert any(reason in text for text in submissions.faults(replace(SMALL, **change)))
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": 2}, "^version=2 is not supported, only 1 is$"),
+        ({"edition": 1}, "^edition=1 is not supported, only 2 is$"),
+        ({"name": "b"}, "^name='b' is not 'rar-small-1'$"),
+        ({"history": []}, "^history is empty$"),
+    ],
+)
+def test_another_format_is_refused(change: dict[str, Any], reason: str) -> None:
+    data = library.entry_to_dict(SMALL)
+    with pytest.raises(ValueError, match=reason):
+        library.entry_from_dict(SMALL.name, data | change)
+    del data["edition"]
+    with pytest.raises(ValueError, match=r"^entry: field 'edition' is missing$"):
+        library.entry_from_dict(SMALL.name, data)
+
+
 def test_verify_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("rar-tiny-0", SMALL.name):
         submissions.accept(library.entry(name), tmp_path)
@@ -210,17 +228,7 @@ def test_verify_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert called(capsys, "verify", "rar-tiny-0", "--library", tmp_path)[0] == 0
 
 
-# --- files of before, and builds -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["rar-small-0", "rar-contention-1"])
-def test_an_entry_of_the_first_edition_is_read(name: str) -> None:
-    data = json.loads((HERE / f"edition-1-{name}.json").read_text("ascii"))
-    found, now = library.entry_from_dict(name, data), library.entry(name)
-    assert (found.objective, found.problem, found.optimal) == (now.objective, now.problem, True)
-    assert found.bound == data["bound"]
-    assert problem_from_dict(found.problem).objective(found.schedule) == found.objective
-    assert submissions.faults(found) == []
+# --- builds --------------------------------------------------------------------------------------
 
 
 def test_a_build_that_finds_nothing_better_changes_nothing(

@@ -241,7 +241,7 @@ def test_more_is_better_where_it_is_maximised(
     made = tmp_path / "library"
     made.mkdir()
     best = submissions._best_of(submissions.read_submission(path))
-    submissions.accept(submissions.replace(known, best=best, history=[]), made)
+    submissions.accept(submissions.replace(known, best=best), made)
     better = submission(name=name, objective=known.objective, solution=known.best["solution"])
     path = written(tmp_path, without(better, "bound"))
     code, out, _ = submitted(capsys, path, "--library", made)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from figure_cells import LOG, broken, cells, process_id, reciprocal, slow_square, square, toy
-from gangsched.analysis.papers import experiment, reproduce, theorems
+from gangsched.analysis.papers import experiment, reproduce
 from gangsched.analysis.papers.experiment import (
     FigureCell,
     given,
@@ -257,14 +257,3 @@ def test_a_figure_needs_one_file_and_one_row(
     assert sorted(os.listdir(tmp_path)) == sorted(path.name for path in paths)  # no parts are left
     with pytest.raises(ValueError, match=r"^target 'rar_ddls:toy': takes no trace$"):
         reproduce.reproduce("rar_ddls:toy", tmp_path, trace=object())  # type: ignore[arg-type]
-
-
-def test_former_names_are_there_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match=r"reproduce\.Row is now FigureRow"):
-        assert reproduce.Row is FigureRow
-    with pytest.warns(DeprecationWarning, match=r"theorems\.Row is now ClaimRun"):
-        assert theorems.Row is theorems.ClaimRun
-    with pytest.warns(DeprecationWarning, match=r"theorems\.Comparison is now Sides"):
-        assert theorems.Comparison is theorems.Sides
-    with pytest.raises(AttributeError, match="has no attribute 'Rows'"):
-        _ = reproduce.Rows

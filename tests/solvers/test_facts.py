@@ -14,10 +14,8 @@ from gangsched import registry
 from gangsched.analysis.comparing.revenue import money_of, money_violations, revenue_measures
 from gangsched.formulations.irmp.problem import reduced_problem
 from gangsched.solvers import Facts, MakespanFacts, Result, RevenueFacts, Stop
-from gangsched.solvers.facts import facts_of_info
 from gangsched.solvers.io import result_from_dict, result_to_dict
-from gangsched.solvers.irmp.astraea import astraea, batch_sche
-from gangsched.solvers.irmp.revenue_sharing import gandiva_like
+from gangsched.solvers.irmp.astraea import astraea
 from layout import sources
 
 #: who may show `info`; the second, the seeds in the line of settings
@@ -85,26 +83,6 @@ def test_facts_go_through_files_pickles_and_copies(stem: str) -> None:
         assert again == result == pickle.loads(pickle.dumps(result)) == copy.deepcopy(result)
     if stem in ("irmp", "rar-ddls"):
         assert kinds & {RevenueFacts, MakespanFacts}
-
-
-@pytest.mark.parametrize("solver", [astraea, batch_sche, gandiva_like])
-def test_a_file_of_before_has_its_facts_among_its_info(solver: Any) -> None:
-    result = solver(reduced_problem(15, servers=5))
-    data = result_to_dict(result)
-    del data["facts"]
-    assert result_from_dict(data).facts == result.facts
-
-
-def test_old_searches_have_theirs_too() -> None:
-    entry = registry.PROBLEMS["rar-ddls"]
-    for name in ("sjf-bco", "first-fit", "laminar"):
-        result = entry.solvers[name](entry.tiny())
-        assert isinstance(result, Result)
-        data = result_to_dict(result)
-        del data["facts"]
-        old = result_from_dict(data)
-        assert old.facts == (None if name == "laminar" else result.facts)
-    assert facts_of_info({"fallback": "backfill-longest"}) == MakespanFacts(fallback=True)
 
 
 def test_facts_of_a_result_without_any_are_the_default() -> None:

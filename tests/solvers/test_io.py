@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from gangsched.formulations import LtgfFluid, LtgfRound
 from gangsched.formulations.problem import Sense
 from gangsched.instances import Allocation, Schedule, Segment
+from gangsched.instances.io import write_json
+from gangsched.io import load, save
 from gangsched.solvers import Bound, Result, Status, Stop
-from gangsched.solvers.io import load_result, result_from_dict, result_to_dict, save_result
+from gangsched.solvers.io import result_from_dict, result_to_dict
 from strategies import rar_problems, rar_schedules
 
 # Written by hand, not by the code under test.
@@ -78,8 +80,8 @@ def test_a_result_written_by_hand_is_read() -> None:
 def test_missing_stays_null(tmp_path: Path) -> None:
     data = result_to_dict(NOTHING)
     assert [data[name] for name in ("solution", "objective", "bound")] == [None] * 3
-    save_result(tmp_path / "nothing.json", NOTHING)
-    read = load_result(tmp_path / "nothing.json")
+    save(tmp_path / "nothing.json", NOTHING)
+    read = load(tmp_path / "nothing.json")
     assert read == NOTHING
     assert (read.runtime, read.history) == (60.5, ())
     claim = replace(SAME, bound=Bound(5.5, "branch and bound"))
@@ -98,14 +100,14 @@ def test_integers_stay_integers(tmp_path: Path) -> None:
     large = 2**60 + 1
     certificate = {"target": large, "duals": [large], "eps": 0.5}
     made = replace(SAME, objective=large, bound=Bound(large, "dff", certificate))
-    save_result(tmp_path / "large.json", made)
-    read = load_result(tmp_path / "large.json")
+    save(tmp_path / "large.json", made)
+    read = load(tmp_path / "large.json")
     assert read.bound is not None
     assert read.bound.certificate == certificate
     assert (read.objective, read.bound.value, type(read.objective)) == (large, large, int)
     real = replace(SAME, objective=6.0)
-    save_result(tmp_path / "real.json", real)
-    assert type(load_result(tmp_path / "real.json").objective) is float
+    save(tmp_path / "real.json", real)
+    assert type(load(tmp_path / "real.json").objective) is float
 
 
 plain = st.recursive(
@@ -155,12 +157,12 @@ def test_equal_runs_give_equal_bytes_without_timing(tmp_path: Path, suffix: str)
     later = replace(SAME, runtime=9.0, history=[(9.0, 6, 5)])
     paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
     for path, made in zip(paths, (SAME, later), strict=True):
-        save_result(path, made, timing=False)
+        write_json(path, result_to_dict(made, timing=False))
     assert paths[0].read_bytes() == paths[1].read_bytes()
     for path, made in zip(paths, (SAME, later), strict=True):
-        save_result(path, made)
+        save(path, made)
     assert paths[0].read_bytes() != paths[1].read_bytes()
-    assert load_result(paths[0]) == load_result(paths[1])
+    assert load(paths[0]) == load(paths[1])
 
 
 # --- what cannot be written ----------------------------------------------------------------------
@@ -302,22 +304,25 @@ HISTORY = "is not [time, objective or null, bound or null]"
         (changed("timing.history", [[0, "1", 2]]), f"timing: history[0]=[0, '1', 2] {HISTORY}"),
     ],
 )
-def test_malformed_results(tmp_path: Path, data: Any, message: str) -> None:
+def test_malformed_results(data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         result_from_dict(data)
+
+
+def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: {message}')}"):
-        load_result(path)
+    path.write_text(json.dumps(changed("solver", 3)), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: result: solver=3')}"):
+        load(path)
 
 
 def test_files_that_are_no_json(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"objective": NaN}', encoding="utf-8")
     with pytest.raises(ValueError, match="NaN is not allowed, numbers are finite"):
-        load_result(path)
+        load(path)
     with pytest.raises(FileNotFoundError):
-        load_result(tmp_path / "none.json")
+        load(tmp_path / "none.json")
 
 
 # --- solutions of LTGF ---------------------------------------------------------------------------

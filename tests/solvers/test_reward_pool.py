@@ -66,7 +66,7 @@ def test_the_compiled_search_is_the_plain_one(seed: int, jobs: int) -> None:
 @given(seeds, st.integers(0, 30))
 def test_no_schedule_wins_more_than_the_optimum(seed: int, moves: int) -> None:
     problem = random_problem(np.random.default_rng(seed))
-    found = reward_search(problem, moves=moves, seed=seed)
+    found = reward_search(problem, params=RewardSearchParams(moves=moves), seed=seed)
     assert problem.violations(found.solution) == []
     assert found.objective <= optimum(problem)
 
@@ -80,7 +80,8 @@ def test_it_is_often_the_optimum() -> None:
 
 def test_moves_help_and_the_seed_decides() -> None:
     problem = crowded(np.random.default_rng(1), 80)
-    values = [reward_search(problem, moves=moves).objective for moves in (0, 50, 5_000)]
+    params = [RewardSearchParams(moves=moves) for moves in (0, 50, 5_000)]
+    values = [reward_search(problem, params=own).objective for own in params]
     assert values == sorted(values)
     assert values[0] < values[-1] <= problem.top
     one, other = (priced_schedule(problem, moves=50, seed=seed) for seed in (3, 4))

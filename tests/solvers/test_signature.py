@@ -9,23 +9,15 @@ from typing import Any
 
 import pytest
 
-from few import but
 from gangsched import registry
-from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import LtgfRound
-from gangsched.solvers.exact import ExactParams
 from gangsched.solvers.gandiva_fair.market import (
     efficient_allocation,
     max_min_allocation,
     nash_allocation,
 )
-from gangsched.solvers.gandiva_fair.trading import TradingParams, traded_allocation
-from gangsched.solvers.irmp.lists import RevenueProgramParams, lp_list
 from gangsched.solvers.ltgf.round import one_round
-from gangsched.solvers.rar_ddls.arrival_order import ArrivalOrderParams, first_fit
-from gangsched.solvers.rar_ddls.backfilling import BackfillingParams, backfilling
 from gangsched.solvers.signature import NoParams
-from gangsched.solvers.unisched.selectors import OpportunityPriceParams, opportunity_price
 
 #: every solver of the project, once
 SOLVERS = {
@@ -85,44 +77,6 @@ def test_rows_name_fields_of_the_parameters(stem: str) -> None:
 
 def tiny(stem: str) -> Any:
     return registry.PROBLEMS[stem].tiny()
-
-
-OLD = {
-    "first_fit": (first_fit, "rar-ddls", {"compiled": False}, ArrivalOrderParams),
-    "backfilling": (
-        backfilling,
-        "rar-ddls",
-        {"order": "area", "compiled": False},
-        BackfillingParams,
-    ),
-    "opportunity_price": (opportunity_price, "unisched", {"price": 2.0}, OpportunityPriceParams),
-    "lp_list": (lp_list, "irmp", {"slots": 32, "block": 4}, RevenueProgramParams),
-    "traded_allocation": (traded_allocation, "gandiva-fair", {"price": "buyer"}, TradingParams),
-    "solve_exact": (
-        solve_exact,
-        "rar-ddls",
-        {"form": "schedules", "warm_start": None},
-        ExactParams,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", but(["solve_exact"], OLD))
-def test_keywords_of_before_still_work(name: str) -> None:
-    solver, stem, given, params = OLD[name]
-    with pytest.warns(DeprecationWarning, match=rf"^{name}\(.*=\.\.\.\) is now {name}\(params="):
-        old = solver(tiny(stem), **given)  # type: ignore[operator]
-    new = solver(tiny(stem), params=params(**given))  # type: ignore[operator]
-    assert old == new
-    assert old.info == new.info
-
-
-def test_keywords_go_before_what_params_say() -> None:
-    with pytest.warns(DeprecationWarning, match=r"^backfilling\(order=\.\.\.\) is now"):
-        found = backfilling(  # type: ignore[call-arg]
-            tiny("rar-ddls"), order="gpus", params=BackfillingParams(compiled=False)
-        )
-    assert found.solver == "backfill-gpus"
 
 
 def test_no_parameters_are_no_parameters() -> None:
