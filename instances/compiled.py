@@ -105,6 +105,7 @@ class Tiered:
         self._numba_type_ = typeof(self.machine_code)
 
     def __call__(self, *args: Any) -> Any:
+        """Run it, one way or the other."""
         if self.is_ready(args):
             return self.machine_code(*args)
         began = time.thread_time()

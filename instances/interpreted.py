@@ -116,6 +116,7 @@ class Rows(Cells):
         return row
 
     def numbers(self) -> list[Any]:
+        """What stands here, as numpy takes it."""
         return list(map(self.fields, self.values()))
 
 

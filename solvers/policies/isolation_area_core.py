@@ -55,10 +55,10 @@ def _later(area: Ints, rank: Ints, one: int, other: int) -> bool:
 
 @inner
 def advance_users(
-    new: Ints, first: int, last: int, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
-    queue: Ints, count: Ints, total: Ints, since: int, until: int,
+    new: Ints, first: int, last: int, release: Ints, user: Ints, rank: Ints, rate: Ints,
+    area: Ints, quota: Ints, queue: Ints, count: Ints, total: Ints, since: int, until: int,
 ) -> None:  # fmt: skip
-    """As :func:`advance`, for compiled functions."""
+    """As :func:`advance`, for compiled functions, with some of the `new` ones."""
     for u in range(quota.size):
         now, i, n = since, first, count[u]
         row = queue[u]

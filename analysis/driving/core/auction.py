@@ -107,7 +107,7 @@ def _score_all(m, candidates):
         score(m, m.lists[BIDS, i], 0)
 
 
-@inner
+@compiled
 def _decide_by_auction(m):
     candidates, room, expired = list_candidates(m)
     if candidates:

@@ -163,7 +163,7 @@ def _fair_fraction(m, j, level):
     return left / max(level * _whole_time(m, j, number) - come, left)
 
 
-@inner
+@compiled
 def _decide_by_deficit(m):
     candidates, room, expired = list_candidates(m)
     if candidates:
