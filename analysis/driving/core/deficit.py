@@ -67,7 +67,7 @@ def _used(gang, rest, come, time, r, unit):
     return float(total)
 
 
-@inner
+@compiled
 def _root(gang, rest, come, time, gpus):
     """As :func:`gangsched.solvers.policies.water_filling.best_finish_time`."""
     low = high = 0.0
