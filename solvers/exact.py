@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,10 +21,10 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
+from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
 from .history import History
-from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
 
 log = logging.getLogger("gangsched")
@@ -42,9 +41,6 @@ HIGHS_OPTIONS: Mapping[str, Any] = {
     # infeasible, one in five of LTGF's smallest
     "presolve_rule_off": 1 << 16,
 }
-
-# Pyomo reports whatever ends the building of a model; that the time is over is no fault
-logging.getLogger("pyomo.core").addFilter(lambda _: sys.exc_info()[0] is not OutOfTime)
 
 #: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
 TOLERANCE = 1e-6
@@ -255,16 +251,12 @@ def _prepared(
     end: float,
 ) -> tuple[Model[Any], _Native | None]:
     """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
-    if end < math.inf:
-        _standard_form(pyo.ConcreteModel())  # what it imports must not be interrupted
-
-    def prepare() -> tuple[Model[Any], _Native | None]:
+    with limited(end):
         model = _build(problem, form, options)
+        check_time()
         if incumbent is not None:
             model.embed(incumbent)
         return model, _Native.of(model.native) if highs else None
-
-    return within(_left(end), prepare)
 
 
 def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:

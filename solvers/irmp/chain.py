@@ -28,17 +28,16 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
+from ...formulations.limited import OutOfTime, check_time, limited
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
-from ..limited import OutOfTime, within
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
@@ -179,7 +178,8 @@ class _Chain:
             return True
         left = self.deadline - time.monotonic()
         try:
-            master = within(None if math.isinf(left) else left, partial(self._master, columns))
+            with limited(time.perf_counter() + left):
+                master = self._master(columns)
         except OutOfTime:
             return True
         return self._choose(master)
@@ -316,6 +316,7 @@ class _Priced:
         begin, slots = int(self.trials.begin[job]), self.sums.shape[2] - 1
         rows = self.trials.rows[self.trials.ptr[job] : self.trials.ptr[job + 1]].tolist()
         for model, central, workers, length in rows:
+            check_time()
             if begin + length > slots:
                 continue
             window = self.sums[:, :, begin + length :] - self.sums[:, :, begin : slots + 1 - length]
@@ -374,6 +375,7 @@ class _Master:
         loads = [(workers[:, g], room) for g, room in enumerate(classes.room[:, 0].tolist())]
         loads += [(ps * (hosts == g), room) for g, room in enumerate(classes.room[:, 1].tolist())]
         for t in np.unique(starts).tolist():
+            check_time()
             active = (starts <= t) & (t < ends)
             for load, room in loads:
                 some = np.flatnonzero(active & (load > 0)).tolist()
