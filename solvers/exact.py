@@ -24,6 +24,7 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
+from .highs import run_interruptibly
 from .history import History
 from .result import Bound, Result, Stop
 
@@ -162,7 +163,9 @@ def branch_and_bound(
     ----------
     problem : Problem
     time_limit : float, optional
-        Wall seconds, from the beginning of `known`.
+        Wall seconds, from the beginning of `known`. It is looked at between the rows of the model
+        (by :func:`~gangsched.formulations.limited.check_time`, also for those who write a problem
+        of their own), before its standard form is made, and by the solver.
     params : ExactParams
         A `warm_start` of "auto" is none here.
     bound : Bound, optional
@@ -449,7 +452,7 @@ def _solve_highs(
             highs.cancelSolve()
 
     highs.cbMipImprovingSolution += improved
-    _run(highs)
+    run_interruptibly(highs)
     status, outcome = highs.getModelStatus(), highs.getInfo()
     found = status in (_Status.kOptimal, _Status.kModelEmpty) or (
         outcome.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -509,19 +512,6 @@ def _highs_model(native: Any, form: Any) -> Any:
         kinds.kContinuous if v.is_continuous() else kinds.kInteger for v in form.columns
     ]
     return lp
-
-
-def _run(highs: Any) -> None:
-    """Run HiGHS so that Ctrl-C stops it and not the program."""
-    highs.HandleUserInterrupt = True
-    highs.startSolve()
-    done = False
-    while not done:
-        try:
-            done, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
-            log.warning("interrupted: waiting for HiGHS to stop")
-            highs.cancelSolve()
 
 
 # -- any other solver that Pyomo knows ------------------------------------------------------------
