@@ -316,13 +316,13 @@ class _Priced:
         begin, slots = int(self.trials.begin[job]), self.sums.shape[2] - 1
         rows = self.trials.rows[self.trials.ptr[job] : self.trials.ptr[job + 1]].tolist()
         for model, central, workers, length in rows:
-            check_time()
             if begin + length > slots:
                 continue
             window = self.sums[:, :, begin + length :] - self.sums[:, :, begin : slots + 1 - length]
             values = self.values[job, begin + length :]
             ways = self._on_one if central else self._spread
             for host, held, ps in ways(model, workers):
+                check_time()
                 cost = np.array(held) @ window[:, 0] + ps * window[host, 1]
                 yield _Outline(length, host, bool(central), held, ps, values - cost)
 
