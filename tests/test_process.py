@@ -30,6 +30,7 @@ def state():
         "pictures": (dict(matplotlib.rcParams), matplotlib.get_backend()),
         "places": (os.getcwd(), sys.path[:], locale.setlocale(locale.LC_ALL)),
         "threads": threading.active_count(),
+        "finders": sys.meta_path[:],
         "faulthandler": faulthandler.is_enabled(),
     }
 
