@@ -8,15 +8,28 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from .limited import check_time, time_is_over
+
 
 def constraint(m: Any, *sets: Any, doc: str | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Add a constraint over some sets to a model, named as the rule that it decorates."""
 
     def add(rule: Callable[..., Any]) -> Callable[..., Any]:
-        m.add_component(rule.__name__, pyo.Constraint(*sets, rule=rule, doc=doc))
+        m.add_component(rule.__name__, constraint_of(rule, *sets, doc=doc))
+        check_time()
         return rule
 
     return add
+
+
+def constraint_of(rule: Callable[..., Any], *sets: Any, doc: str | None = None) -> Any:
+    """Return a constraint over some sets by its rule, without those rows for which time is over."""
+    check_time()
+
+    def in_time(m: Any, *index: Any) -> Any:  # Pyomo logs as an error whatever a rule raises
+        return pyo.Constraint.Skip if time_is_over() else rule(m, *index)
+
+    return pyo.Constraint(*sets, rule=in_time if sets else rule, doc=doc)
 
 
 def write(variable: Any, values: Mapping[Any, float]) -> None:

@@ -222,6 +222,8 @@ def drive(instance: Instance[Any], policy: str | Policy, *, seed: int = 0, **opt
     ------
     ValueError, TypeError, PolicyError
         For an unknown name; and as of the function named above.
+    KeyboardInterrupt, SystemExit
+        After Ctrl-C, and after SIGTERM (143), with what was simulated as the error's `run`.
 
     Examples
     --------
@@ -256,8 +258,8 @@ def replay(
     seed : int
         Of policies that are given by name and draw.
     **options
-        `rules`, `before`, `times`, `effort`, `ledger`, `on_progress`, `on_run` and
-        `on_checkpoint` of :func:`gangsched.analysis.comparing.replay.replay`.
+        `rules`, `before`, `times`, `effort`, `ledger`, `on_progress`, `on_run`, `on_checkpoint`
+        and `on_interrupt` of :func:`gangsched.analysis.comparing.replay.replay`.
 
     Returns
     -------
@@ -267,6 +269,8 @@ def replay(
     ------
     ValueError, TypeError
         For an unknown name, or one that occurs twice; and as of the function named above.
+    KeyboardInterrupt, SystemExit
+        After Ctrl-C, and after SIGTERM (143), with what has finished as the error's `replay`.
 
     Examples
     --------

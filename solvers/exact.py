@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,10 +21,11 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
+from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
+from .highs import run_interruptibly
 from .history import History
-from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
 
 log = logging.getLogger("gangsched")
@@ -42,9 +42,6 @@ HIGHS_OPTIONS: Mapping[str, Any] = {
     # infeasible, one in five of LTGF's smallest
     "presolve_rule_off": 1 << 16,
 }
-
-# Pyomo reports whatever ends the building of a model; that the time is over is no fault
-logging.getLogger("pyomo.core").addFilter(lambda _: sys.exc_info()[0] is not OutOfTime)
 
 #: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
 TOLERANCE = 1e-6
@@ -166,7 +163,9 @@ def branch_and_bound(
     ----------
     problem : Problem
     time_limit : float, optional
-        Wall seconds, from the beginning of `known`.
+        Wall seconds, from the beginning of `known`. It is looked at between the rows of the model
+        (by :func:`~gangsched.formulations.limited.check_time`, also for those who write a problem
+        of their own), before its standard form is made, and by the solver.
     params : ExactParams
         A `warm_start` of "auto" is none here.
     bound : Bound, optional
@@ -255,16 +254,12 @@ def _prepared(
     end: float,
 ) -> tuple[Model[Any], _Native | None]:
     """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
-    if end < math.inf:
-        _standard_form(pyo.ConcreteModel())  # what it imports must not be interrupted
-
-    def prepare() -> tuple[Model[Any], _Native | None]:
+    with limited(end):
         model = _build(problem, form, options)
+        check_time()
         if incumbent is not None:
             model.embed(incumbent)
         return model, _Native.of(model.native) if highs else None
-
-    return within(_left(end), prepare)
 
 
 def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
@@ -457,7 +452,7 @@ def _solve_highs(
             highs.cancelSolve()
 
     highs.cbMipImprovingSolution += improved
-    _run(highs)
+    run_interruptibly(highs)
     status, outcome = highs.getModelStatus(), highs.getInfo()
     found = status in (_Status.kOptimal, _Status.kModelEmpty) or (
         outcome.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -517,19 +512,6 @@ def _highs_model(native: Any, form: Any) -> Any:
         kinds.kContinuous if v.is_continuous() else kinds.kInteger for v in form.columns
     ]
     return lp
-
-
-def _run(highs: Any) -> None:
-    """Run HiGHS so that Ctrl-C stops it and not the program."""
-    highs.HandleUserInterrupt = True
-    highs.startSolve()
-    done = False
-    while not done:
-        try:
-            done, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
-            log.warning("interrupted: waiting for HiGHS to stop")
-            highs.cancelSolve()
 
 
 # -- any other solver that Pyomo knows ------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from scipy.sparse import csc_array
 
 from ..instances.arrays import Bools
 from .policy import Floats, Ints
+
+log = logging.getLogger("gangsched")
 
 #: nodes of branch and bound; the same on a slow machine as on a fast one
 NODES = 200
@@ -141,3 +144,18 @@ class Maximum:
                 f"a linear program ended as {self.solver.modelStatusToString(status)}"
             )
         return np.array(self.solver.getSolution().col_value)
+
+
+def run_interruptibly(highs: Any) -> bool:
+    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did."""
+    highs.HandleUserInterrupt = True
+    highs.startSolve()
+    done = interrupted = False
+    while not done:
+        try:
+            done, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            log.warning("interrupted: waiting for HiGHS to stop")
+            interrupted = True
+            highs.cancelSolve()
+    return interrupted

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import inspect
-import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +26,7 @@ from gangsched import families, submissions
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import library
+from gangsched.instances.cores import cores
 from gangsched.instances.io import json_text
 from gangsched.instances.library import Entry
 from gangsched.registry import find
@@ -121,7 +121,7 @@ def bound_of(bound: Bound) -> dict[str, Any]:
 
 
 def measured(results: Mapping[str, Result[Any]]) -> dict[str, Any]:
-    about = {"python": platform.python_version(), "machine": f"{os.cpu_count()} cores"}
+    about = {"python": platform.python_version(), "machine": f"{cores()} cores"}
     limits = {"limit": LIMIT, "exact_limit": EXACT_LIMIT, "bound_limit": BOUND_LIMIT}
     rows = [row_of(name, result) for name, result in results.items()]
     return {**stamp(), **about, **limits, "seed": 0, "rows": rows}

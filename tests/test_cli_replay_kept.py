@@ -106,8 +106,9 @@ def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
-    replay: Replay, tmp_path: Path
+    replay: Replay, tmp_path: Path, number: int
 ) -> None:
     names = ("--policies", "fifo,theirs.py:Slow,srtf")
     args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
@@ -116,7 +117,7 @@ def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     wait_for(tmp_path / "started", process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err == "gangsched: interrupted, not finished: theirs.py:Slow, srtf\n"

@@ -47,7 +47,6 @@ from ...solvers.policies.las import Las
 from ...solvers.policies.sjf import Sjf
 from ...solvers.policies.smallest_area import SmallestArea
 from ...solvers.policy import Policy, Preempts, information_of
-from ...solvers.result import Stop
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive
@@ -234,8 +233,6 @@ class _Runs:
             )  # fmt: skip
         except (PolicyError, ValueError) as error:
             raise _CannotRunError(f"{variant} cannot run: {error}") from error
-        if run.stop is not Stop.COMPLETED:
-            raise KeyboardInterrupt
         if broken := check_run.violations(run, preempts=policy.preempts):
             raise ValueError(f"ledger: the run of {variant} breaks a rule: {broken[0]}")
         return float(metrics.summary(run)["mean_completion"] or 0)

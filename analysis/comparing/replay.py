@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
@@ -27,7 +27,14 @@ from ...solvers.policy import Policy, Rules, is_policy
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import PolicyError, check_kind, drive, parameters_of, rejected_jobs
+from ..driving.drive import (
+    PolicyError,
+    check_kind,
+    drive,
+    interrupted_run,
+    parameters_of,
+    rejected_jobs,
+)  # fmt: skip
 from ..driving.run import Run, plain
 from ..driving.waits import Wait, longest_waits
 from ..proofs.bound import Effort
@@ -139,7 +146,7 @@ class Replay(SideBySide):
         In the order of the policies.
     failed : tuple of Failure
     stopped : Run or None
-        The run that an interrupt stopped, with its checkpoint.
+        The run that an interrupt stopped, with its checkpoint (unless it was at its end).
     unfinished : tuple of str
         Policies that an interrupt kept from finishing.
     effort : {"quick", "standard", "full"}
@@ -333,6 +340,7 @@ def replay(
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
     on_checkpoint: Callable[[str, Run], None] | None = None,
+    on_interrupt: Literal["raise", "return"] = "raise",
 ) -> Replay:
     """Drive each policy over the instance and measure all of them against verified bounds.
 
@@ -368,16 +376,21 @@ def replay(
     on_checkpoint : callable, optional
         Called once a minute with the name of the policy that runs and its run until now, which can
         stand in `before` of another replay.
+    on_interrupt : {"raise", "return"}
+        "return" to be given what Ctrl-C or SIGTERM left, in place of an error that carries it.
 
     Returns
     -------
     Replay
-        Ctrl-C or SIGTERM keeps the policies that have finished and names the others in
-        `unfinished`. A policy that raises, decides what cannot be done, or whose run breaks a rule
-        of the cluster stands in `failed`, and the others go on.
+        A policy that raises, decides what cannot be done, or whose run breaks a rule of the cluster
+        stands in `failed`, and the others go on.
 
     Raises
     ------
+    KeyboardInterrupt, SystemExit
+        After Ctrl-C, and after SIGTERM while a policy runs, as of :func:`gangsched.drive`. The
+        error carries, as its `replay`, the policies that have finished; its `unfinished` names the
+        others.
     ValueError, TypeError
         On bad input, naming object, value and rule; also where a run of `before` is of another
         instance, policy, rules or rejected jobs; a policy for jobs with parameter servers and
@@ -396,6 +409,8 @@ def replay(
     if effort not in EFFORTS:
         known = ", ".join(map(repr, EFFORTS))
         raise ValueError(f"replay: effort={effort!r} is not one of {known}")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f"replay: on_interrupt={on_interrupt!r} is not 'raise' or 'return'")
     rules = rules or rules_of(instance)
     instance, problem = taken_apart(instance)
     policies = on_terms(policies, problem)
@@ -405,28 +420,34 @@ def replay(
         raise ValueError("replay: ledger=True, the losses of jobs with utilities have none")
     work = _Replay(instance, policies, rules, before or {}, times, effort, problem)
     todo = list(policies)
-    stopped = None
+    run = stopped = None
     try:
         if on_progress is not None:
             on_progress("bounds", 0, 0)
         work.bound(on_progress)
         work.record(on_progress)
         for name in policies:
-            run = work.call(name, on_progress, on_checkpoint)
-            if run is not None and on_run is not None:
-                on_run(name, run)
-            if run is not None and run.stop is Stop.INTERRUPTED:
-                stopped = run
-                break
+            try:
+                run = work.call(name, on_progress, on_checkpoint)
+            except BaseException as error:
+                run = stopped = interrupted_run(error)
+                raise
+            finally:
+                if run is not None and on_run is not None:
+                    on_run(name, run)
             todo.remove(name)
-        found = work.replay(stopped, tuple(todo))
-        if ledger and stopped is None:
+        found = work.replay(None, ())
+        if ledger:
             todo = ["the ledgers"]
             found = replace(found, ledgers=ledgers(found, policies, on_progress=on_progress))
-            todo = []
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if interrupted_run(error) is None and not isinstance(error, KeyboardInterrupt):
+            raise
         logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
         found = work.replay(stopped, tuple(todo))
+        if on_interrupt == "raise":
+            error.replay = found  # type: ignore[attr-defined]
+            raise
     return found
 
 
@@ -594,8 +615,6 @@ class _Replay:
             why = error.__cause__ or error
             self.unrecorded = f"log and cluster contradict each other, see an audit: {why}"
             return
-        if run.stop is not Stop.COMPLETED:
-            raise KeyboardInterrupt
         self._keep(Recorded.name, run, policy)
 
     def call(
@@ -621,9 +640,10 @@ class _Replay:
                     on_checkpoint=None if on_checkpoint is None else partial(on_checkpoint, name),
                     resume=None if old is None else old.checkpoint,
                 )
-            if run.stop is Stop.COMPLETED:
-                self._keep(name, run, policy)
+            self._keep(name, run, policy)
         except (Exception, SystemExit) as error:
+            if interrupted_run(error) is not None:
+                raise
             self._fail(name, error)
             return None
         return run

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal
@@ -19,6 +16,7 @@ from ...instances import Instance, Job, Schedule
 from ...instances.arrays import distinct
 from ...instances.compiling import seconds_since
 from ...instances.display import shortened
+from ...instances.interrupts import held
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
@@ -68,6 +66,18 @@ class PolicyError(RuntimeError):
         return type(self), (str(self), self.run)
 
 
+def interrupted_run(error: BaseException) -> Run | None:
+    """Return the run that a signal stopped, of what :func:`drive` raised; None for other errors.
+
+    Examples
+    --------
+    >>> interrupted_run(KeyboardInterrupt()) is None     # not from within a drive
+    True
+    """
+    run = getattr(error, "run", None)
+    return run if isinstance(run, Run) and not isinstance(error, PolicyError) else None
+
+
 def drive(
     instance: Instance[Any],
     policy: Policy,
@@ -115,7 +125,8 @@ def drive(
     on_progress : callable, optional
         Called now and then with the number of jobs that finished and the number of jobs that can.
     on_checkpoint : callable, optional
-        Called once a minute with the run until now, as if it had been stopped there.
+        Called once a minute with the run until now, as if it had been stopped there, and when a
+        signal is about to stop it.
     resume : Checkpoint, optional
         From which to go on; `policy` and rules must be those of the interrupted run. What the
         policy's session remembered comes from the checkpoint, which holds plain data.
@@ -123,10 +134,13 @@ def drive(
     Returns
     -------
     Run
-        Stopped by Ctrl-C or SIGTERM it holds what was simulated, with a checkpoint.
+        Complete, or up to `until`.
 
     Raises
     ------
+    KeyboardInterrupt, SystemExit
+        After Ctrl-C, and after SIGTERM (with exit code 143). The error carries what was simulated,
+        with a checkpoint, as its `run`.
     ValueError, TypeError
         On bad input, naming object, value and rule.
     PolicyError
@@ -149,6 +163,12 @@ def drive(
     model that they can run on) are rejected and listed. A skipped round is one at which nothing
     could have changed: no arrival, no completion, no end of a lease while a job waits, and no
     change that the policy announces. Results do not depend on the number of threads (there is one).
+
+    In the main thread Ctrl-C and SIGTERM are held back until the end of a round, when the program's
+    own handlers are told, as :func:`~gangsched.instances.interrupts.held` says: a handler that
+    raises ends the run and its error carries it; where it returns, the run goes on. A second signal
+    ends at once a policy that thinks, or a callback, but never machine code. A signal that the
+    program ignores stays ignored.
 
     Examples
     --------
@@ -174,37 +194,28 @@ def drive(
         machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
         machine = _begun(engine, instance, policy, rules, rejected, skip)
-    able = len(instance.jobs) - len(rejected)
-    stop, failure, kept = Stop.COMPLETED, None, began
 
     def run_until(now: int, stop: Stop) -> Run:
-        runtime = seconds_since(began)
-        return _run(machine, rejected, key, stop, now, runtime)
+        return _run(machine, rejected, key, stop, now, seconds_since(began))
 
-    alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
-    chunk = MANY if alone else FEW
-    with _interrupts(machine) as interrupted:
-        try:
-            while (done := machine.advance(until, chunk)) is None:
-                if on_progress is not None:
-                    on_progress(int(np.count_nonzero(machine.book.phase == Phase.FINISHED)), able)
-                if interrupted():
-                    stop = Stop.INTERRUPTED
-                    break
-                if on_checkpoint is not None and time.perf_counter() - kept >= MINUTE:
-                    on_checkpoint(run_until(max(0, machine.now), Stop.INTERRUPTED))
-                    kept = time.perf_counter()
-            if done is False:
-                stop = Stop.ITERATION_LIMIT
-        except KeyboardInterrupt:  # from on_progress: between two rounds
-            stop = Stop.INTERRUPTED
-        except Exception as error:
-            stop, failure = Stop.ERROR, error
+    def tell_progress() -> None:
+        if on_progress is not None:
+            finished = int(np.count_nonzero(machine.book.phase == Phase.FINISHED))
+            on_progress(finished, len(instance.jobs) - len(rejected))
+
+    def keep() -> None:
+        if on_checkpoint is not None:
+            on_checkpoint(run_until(max(0, machine.now), Stop.INTERRUPTED))
+
+    stop, failure = _advance(machine, until, tell_progress, keep)
     run = run_until(_reached(machine, until, stop), stop)
-    if failure is not None:
+    if stop is Stop.ERROR:
         place = f"policy {policy.name!r} at {machine.now}: "
         kind = "" if str(failure).startswith(place) else f"{type(failure).__name__}: "
         raise PolicyError(f"{place}{kind}{str(failure).removeprefix(place)}", run) from failure
+    if failure is not None:
+        failure.run = run  # type: ignore[attr-defined]
+        raise failure
     return run
 
 
@@ -214,25 +225,43 @@ FEW, MANY = 16, 4096
 MINUTE = 60.0
 
 
-@contextmanager
-def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C and SIGTERM back until the end of a round; a second one stops a slow policy."""
-    asked: list[int] = []
+def _advance(
+    machine: Engine, until: int | None, progress: Callable[[], None], keep: Callable[[], None]
+) -> tuple[Stop, BaseException | None]:
+    """Visit the rounds; return why they ended, and the error that ended them."""
+    done: bool | None = None
+    kept, calling = time.perf_counter(), False
 
-    def note(number: int, frame: object) -> None:
-        if asked and machine.deciding:
-            raise KeyboardInterrupt
-        asked.append(number)
+    def call(callback: Callable[[], None]) -> None:
+        nonlocal calling
+        calling = True
+        callback()
+        calling = False
 
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
+    chunk = MANY if alone else FEW
+    with held(lambda: machine.deciding or calling) as signals:
+        try:
+            while (done := machine.advance(until, chunk)) is None:
+                call(progress)
+                try:
+                    if signals.came or time.perf_counter() - kept >= MINUTE:
+                        call(keep)
+                        kept = time.perf_counter()
+                finally:
+                    signals.deliver()
+            signals.deliver()
+        except BaseException as error:
+            if error is signals.raised or isinstance(error, KeyboardInterrupt):
+                return ENDS[done], error
+            if not isinstance(error, Exception):
+                raise
+            return Stop.ERROR, error
+    return ENDS[done], None
+
+
+#: by what an engine says at the end
+ENDS = {True: Stop.COMPLETED, False: Stop.ITERATION_LIMIT, None: Stop.INTERRUPTED}
 
 
 def _check(instance: Any, policy: Any) -> None:

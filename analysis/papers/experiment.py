@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ...instances.cores import cores
 from ...instances.io import write_file
 from .study import FigureRow, Judge, Statement, Study, Values, per_seed, short
 
@@ -146,7 +147,7 @@ def _finished(
     cells: Sequence[FigureCell], processes: int | None
 ) -> Iterator[tuple[FigureCell, Outcome | Exception]]:
     """Cells as they finish, with what they gave or what went wrong."""
-    at_once = min(processes or os.cpu_count() or 1, len(cells))
+    at_once = min(processes or cores(), len(cells))
     if at_once <= 1:
         for cell in cells:
             try:

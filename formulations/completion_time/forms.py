@@ -16,7 +16,7 @@ from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
-from ..rows import constraint, write
+from ..rows import constraint, constraint_of, write
 from .problem import CompletionTime
 
 #: jobs x seconds that the model may have: about a minute to build
@@ -107,7 +107,7 @@ def _objective(m: Any, problem: CompletionTime) -> None:
     ends = {j: quicksum(m.u_open[j, t] for t in m.seconds) for j in m.jobs}
     if problem.measure == "makespan":
         m.x_makespan = pyo.Var(domain=pyo.NonNegativeReals, doc="max_j C_j")
-        m.makespan = pyo.Constraint(m.jobs, rule=lambda m, j: m.x_makespan >= ends[j])
+        m.makespan = constraint_of(lambda m, j: m.x_makespan >= ends[j], m.jobs)
         m.objective = pyo.Objective(expr=m.x_makespan)
         return
     since = [0 if problem.measure == "completion" else job.release for job in problem.jobs]

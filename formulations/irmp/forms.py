@@ -49,6 +49,7 @@ import pyomo.environ as pyo
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
+from ..rows import constraint_of
 from .problem import Irmp, divisions, parameter_servers
 
 __all__ = ["build"]
@@ -101,7 +102,7 @@ def _write(variable: Any, values: Mapping[Any, float]) -> None:
 
 
 def _row(doc: str, rule: Callable[..., Any], *sets: Any) -> Any:
-    return pyo.Constraint(*sets, rule=rule, doc=doc)
+    return constraint_of(rule, *sets, doc=doc)
 
 
 def _add_sharing(m: Any, problem: Irmp, earned: Mapping[str, Iterable[Any]]) -> None:

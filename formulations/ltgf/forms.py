@@ -36,6 +36,7 @@ from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
+from ..rows import constraint
 from .problem import Ltgf
 
 __all__ = ["build"]
@@ -233,34 +234,34 @@ def _model(
         """1 where job i has completed before slot t."""
         return quicksum(m.c_complete[i, s] for s in windows[i] if s < t)
 
-    @m.Constraint(m.jobs, doc="(2) A_i = D_i p_i")
+    @constraint(m, m.jobs, doc="(2) A_i = D_i p_i")
     def service(m: Any, i: int) -> Any:
         return quicksum(m.x_run[i, t] for t in windows[i]) + m.nothing == (jobs[i].work or 0)
 
-    @m.Constraint(m.jobs, doc="every job completes once")
+    @constraint(m, m.jobs, doc="every job completes once")
     def completion(m: Any, i: int) -> Any:
         return quicksum(m.c_complete[i, t] for t in windows[i]) + m.nothing == 1
 
-    @m.Constraint(m.runs, doc="a job completes in a slot in which it runs")
+    @constraint(m, m.runs, doc="a job completes in a slot in which it runs")
     def completes(m: Any, i: int, t: int) -> Any:
         return m.c_complete[i, t] <= m.x_run[i, t]
 
-    @m.Constraint(m.runs, doc="no job runs after its completion")
+    @constraint(m, m.runs, doc="no job runs after its completion")
     def after(m: Any, i: int, t: int) -> Any:
         return m.x_run[i, t] + done(i, t) <= 1
 
-    @m.Constraint(m.slots, doc="GPUs of the cluster")
+    @constraint(m, m.slots, doc="GPUs of the cluster")
     def capacity(m: Any, t: int) -> Any:
         used = quicksum(jobs[i].gpus * m.x_run[i, t] for i in m.jobs if t in windows[i])
         return used + m.nothing <= problem.instance.cluster.gpus
 
-    @m.Constraint(range(len(users)), m.slots, doc="a user is in one state")
+    @constraint(m, range(len(users)), m.slots, doc="a user is in one state")
     def states(m: Any, j: int, t: int) -> Any:
         return quicksum(m.n_state[j, t, s] for s in range(len(ways[j]))) == 1
 
     kinds = [(j, kind) for j, way in enumerate(ways) for kind in way[0].count]
 
-    @m.Constraint(range(len(kinds)), m.slots, doc="(3), (7), (13) Active(J_i, t)")
+    @constraint(m, range(len(kinds)), m.slots, doc="(3), (7), (13) Active(J_i, t)")
     def count(m: Any, k: int, t: int) -> Any:
         j, kind = kinds[k]
         members = [i for i in m.jobs if _class(problem, i, form) == kind]
@@ -269,7 +270,7 @@ def _model(
             state.count[kind] * m.n_state[j, t, s] for s, state in enumerate(ways[j])
         ) == quicksum(1 - done(i, t) for i in members if jobs[i].release <= t)
 
-    @m.Constraint(m.lives, doc="(4), (14) min(D_i, s_i) while active")
+    @constraint(m, m.lives, doc="(4), (14) min(D_i, s_i) while active")
     def fair(m: Any, i: int, t: int) -> Any:
         j = users.index(problem._owner(i))
         share = quicksum(
@@ -280,7 +281,7 @@ def _model(
         # in `literal`, the states in which i is active are those that name its share
         return m.f_share[i, t] >= share - (0 if form == "literal" else jobs[i].gpus * done(i, t))
 
-    @m.Constraint(m.jobs, doc="(5), (15) 1 / rho_i <= z")
+    @constraint(m, m.jobs, doc="(5), (15) 1 / rho_i <= z")
     def ratio(m: Any, i: int) -> Any:
         owed = quicksum(m.f_share[i, t] for t in m.slots if t >= jobs[i].release)
         return owed <= m.z_worst * problem.service(i)

@@ -8,6 +8,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ..problem import Model
+from ..rows import constraint, constraint_of
 from .round import LtgfRound, Selection
 
 __all__ = ["build", "lexicographic"]
@@ -48,7 +49,7 @@ def build(problem: LtgfRound, form: str) -> Model[Selection]:
     m.some = pyo.Constraint(expr=some, doc="1 where no user has a fair share")
     m.after = pyo.Expression(problem.users, rule=lambda m, j: _after(problem, m, members, j))
 
-    @m.Constraint(problem.users, doc="(12) rho_j >= z")
+    @constraint(m, problem.users, doc="(12) rho_j >= z")
     def fair(m: Any, j: int) -> Any:
         return m.after[j] >= m.z_least * float(problem.due(j))
 
@@ -91,11 +92,9 @@ def lexicographic(problem: LtgfRound, model: Model[Selection], sums: Iterable[fl
     def total(k: int) -> Any:
         return k * m.r_level[k] - pyo.quicksum(m.d_below[k, j] for j in users)
 
-    @m.Constraint(m.depths, users, doc="d >= r - rho_j")
+    @constraint(m, m.depths, users, doc="d >= r - rho_j")
     def below(m: Any, k: int, j: int) -> Any:
         return (m.d_below[k, j] - m.r_level[k]) * float(problem.due(j)) + m.after[j] >= 0
 
-    m.held = pyo.Constraint(
-        range(1, len(held) + 1), rule=lambda m, k: total(k) >= held[k - 1] - 1e-9
-    )
+    m.held = constraint_of(lambda m, k: total(k) >= held[k - 1] - 1e-9, range(1, len(held) + 1))
     m.objective.set_value(total(len(held) + 1))

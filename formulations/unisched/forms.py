@@ -37,6 +37,7 @@ import pyomo.environ as pyo
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
+from ..rows import constraint, constraint_of
 from . import compact
 from .leases import mean_interruptions
 from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
@@ -119,7 +120,7 @@ def _add_capacity(m: Any, problem: UniSched, runs: Iterable[tuple[int, Any, Any]
         return
     levels = range(problem.node_gpus.bit_length())
 
-    @m.Constraint(sorted(held), levels, doc="(11), (14) cells of level h and above")
+    @constraint(m, sorted(held), levels, doc="(11), (14) cells of level h and above")
     def level(m: Any, k: int, h: int) -> Any:
         cells = ((sum(piece >> h for piece in way.pieces), run) for way, run in held[k])
         return _at_most(cells, sum(free >> h for free in _free(problem, k)))
@@ -140,7 +141,7 @@ def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]
 
     sizes = range(1, problem.node_gpus + 1)
 
-    @m.Constraint(sorted(held), sizes, doc="(11) every piece is on a node")
+    @constraint(m, sorted(held), sizes, doc="(11) every piece is on a node")
     def pieces(m: Any, k: int, s: int) -> Any:
         needed = [(way.pieces.count(s), run) for way, run in held[k] if s in way.pieces]
         places = [m.n_pieces[k, s, c] for c in nodes[k] if c >= s]
@@ -152,7 +153,7 @@ def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]
         (k, c, r) for k in sorted(held) for c in nodes[k] for r in range(len(CONSOLIDATION_ROWS[c]))
     ]
 
-    @m.Constraint(numbers, doc="(14) for gangs of all sizes")
+    @constraint(m, numbers, doc="(14) for gangs of all sizes")
     def rows(m: Any, k: int, c: int, r: int) -> Any:
         factors, side = CONSOLIDATION_ROWS[c][r]
         counts = ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1))
@@ -313,18 +314,18 @@ class _Repaired:
             doc="(4)",
         )
 
-        @m.Constraint(sorted(windows), doc="(6)")
+        @constraint(m, sorted(windows), doc="(6)")
         def deadline(m: Any, i: int) -> Any:
             return pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1
 
-        @m.Constraint(sorted(windows), doc="(13) and the missing link")
+        @constraint(m, sorted(windows), doc="(13) and the missing link")
         def allocation(m: Any, i: int) -> Any:
             met = pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
             return pyo.quicksum(m.y_way[w] for w in ways if w[0] == i) == met
 
         self._add_products(m, hits, ways)
 
-        @m.Constraint(list(options), doc="(12) L leases in time")
+        @constraint(m, list(options), doc="(12) L leases in time")
         def service(m: Any, i: int, f: int, p: int) -> Any:
             option, first = options[i, f, p], windows[i].start
             got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
@@ -338,29 +339,29 @@ class _Repaired:
     def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
         pairs = [(i, f, p) for i, f in hits for j, p in ways if i == j]
 
-        @m.Constraint(pairs, doc="w >= s + y - 1; nothing where L > Q")
+        @constraint(m, pairs, doc="w >= s + y - 1; nothing where L > Q")
         def both(m: Any, i: int, f: int, p: int) -> Any:
             option = m.w_option[i, f, p] if (i, f, p) in self.options else 0
             return m.s_hit[i, f] + m.y_way[i, p] - 1 <= option
 
-        @m.Constraint(list(self.options), doc="w <= s")
+        @constraint(m, list(self.options), doc="w <= s")
         def option_hit(m: Any, i: int, f: int, p: int) -> Any:
             return m.w_option[i, f, p] <= m.s_hit[i, f]
 
-        @m.Constraint(list(self.options), doc="w <= y")
+        @constraint(m, list(self.options), doc="w <= y")
         def option_way(m: Any, i: int, f: int, p: int) -> Any:
             return m.w_option[i, f, p] <= m.y_way[i, p]
 
-        @m.Constraint(list(m.u_held), doc="u >= x + y - 1")
+        @constraint(m, list(m.u_held), doc="u >= x + y - 1")
         def held(m: Any, k: int, i: int, p: int) -> Any:
             return m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1
 
         if self.problem.allocations == "exact":  # where pieces are counted with equality
-            m.held_lease = pyo.Constraint(
-                list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i]
+            m.held_lease = constraint_of(
+                lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i], list(m.u_held)
             )
-            m.held_way = pyo.Constraint(
-                list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p]
+            m.held_way = constraint_of(
+                lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p], list(m.u_held)
             )
 
     def extract(self) -> Schedule:
@@ -425,17 +426,17 @@ class _Slots:
             doc="(4)",
         )
 
-        @m.Constraint(sorted(self.windows), doc="(6), (13)")
+        @constraint(m, sorted(self.windows), doc="(6), (13)")
         def one(m: Any, i: int) -> Any:
             own = (m.z_option[o] for o, option in enumerate(options) if option.job == i)
             return pyo.quicksum(own) <= 1
 
-        @m.Constraint(m.options, doc="(12) L leases in time")
+        @constraint(m, m.options, doc="(12) L leases in time")
         def service(m: Any, o: int) -> Any:
             got = pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
             return got == options[o].needed * m.z_option[o]
 
-        @m.Constraint(list(m.u_lease), doc="implied for integers; tightens the LP")
+        @constraint(m, list(m.u_lease), doc="implied for integers; tightens the LP")
         def tight(m: Any, o: int, k: int) -> Any:
             return m.u_lease[o, k] <= m.z_option[o]
 
@@ -444,7 +445,7 @@ class _Slots:
         free = (sum(_free(self.problem, k)) for k in range(max(ends, default=0)))
         room = [0, *accumulate(free)]
 
-        @m.Constraint(sorted(times - {0}), doc="implied; what must run before t fits there")
+        @constraint(m, sorted(times - {0}), doc="implied; what must run before t fits there")
         def prefix(m: Any, t: int) -> Any:
             forced = (
                 (o, option.allocation.gpus * (option.needed - min(option.within, max(0, end - t))))
@@ -622,14 +623,14 @@ def _add_literal_selection(
     """(6), (7), (12), (13)."""
     leases = {(f, i): range(printed[i].steps[f][2]) for f, i in hits}
 
-    @m.Constraint(list(printed), doc="(6) one deadline")
+    @constraint(m, list(printed), doc="(6) one deadline")
     def eq6(m: Any, i: int) -> Any:
         return pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1
 
     pairs = {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]}
     sx = _product(m, "sx", pairs)
 
-    @m.Constraint(hits, doc="(7) at most L leases in time")
+    @constraint(m, hits, doc="(7) at most L leases in time")
     def eq7(m: Any, f: int, i: int) -> Any:
         got = pyo.quicksum(sx[k, f, i] for k in leases[f, i])
         return got <= printed[i].steps[f][1] * m.s[f, i]
@@ -639,12 +640,12 @@ def _add_literal_selection(
     held = {(k, f, i, p): (m.y[i, p], *pairs[k, f, i]) for f, i, p in triples for k in leases[f, i]}
     ysx = _product(m, "ysx", held)
 
-    @m.Constraint(triples, doc="(12) leases times speed are enough")
+    @constraint(m, triples, doc="(12) leases times speed are enough")
     def eq12(m: Any, f: int, i: int, p: int) -> Any:
         served = pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
         return served >= printed[i].steps[f][1] * ys[f, i, p]
 
-    @m.Constraint(list(printed), doc="(13) one allocation")
+    @constraint(m, list(printed), doc="(13) one allocation")
     def eq13(m: Any, i: int) -> Any:
         return pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1
 
@@ -659,12 +660,12 @@ def _add_literal_cells(
 
     m.eq10 = pyo.Constraint(expr=worth(m.N_cell, 0) <= gpus, doc="(10) M available GPUs")
 
-    @m.Constraint(levels, doc="(11) cells requested")
+    @constraint(m, levels, doc="(11) cells requested")
     def eq11(m: Any, g: int) -> Any:
         asked = (printed[i].ways[p][0][g] * m.y[i, p] for i, p in ways)
         return m.N_con[g] == pyo.quicksum(asked)
 
-    @m.Constraint(levels, doc="(14) consolidated placement")
+    @constraint(m, levels, doc="(14) consolidated placement")
     def eq14(m: Any, h: int) -> Any:
         return worth(m.N_con, h) <= worth(m.N_cell, h)
 
@@ -682,6 +683,6 @@ def _product(m: Any, name: str, factors: Mapping[Any, tuple[Any, ...]]) -> Any:
     def least(_: Any, *key: int) -> Any:
         return product[key] >= pyo.quicksum(factors[key]) - (len(factors[key]) - 1)
 
-    setattr(m, f"{name}_most", pyo.Constraint(range(len(each)), rule=most))
-    setattr(m, f"{name}_least", pyo.Constraint(list(factors), rule=least))
+    setattr(m, f"{name}_most", constraint_of(most, range(len(each))))
+    setattr(m, f"{name}_least", constraint_of(least, list(factors)))
     return product

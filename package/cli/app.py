@@ -22,9 +22,6 @@ from .. import __version__
 from ..endings import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput, Interrupted
 from ..instances.display import one_line
 
-# before numpy is imported: its threads wait in a loop, and no command has matrices worth them
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 #: each command: where it is, and the first line of its docstring
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "solve": ("compare:solve", "Solve an instance: objective, proven bound, certified ratio."),
@@ -100,6 +97,8 @@ app = typer.Typer(
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the console script."""
+    # before numpy is imported: its threads wait in a loop, and no command has matrices worth them
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(400_000, 20, 100)  # an instance is a million objects, none of them garbage
     logging.getLogger("gangsched").addHandler(logging.NullHandler())  # the lines below say it
     code, text = 0, ""

@@ -315,6 +315,7 @@ def _run(
             on_progress=partial(_progress, show, list(policies)),
             on_run=kept.save,
             on_checkpoint=kept.save if kept.paths else None,
+            on_interrupt="return",
         )
 
 

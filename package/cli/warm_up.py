@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -16,6 +15,7 @@ import typer
 
 from .. import registry, screen
 from ..instances import Cluster, DeadlineJob, Instance, Job, Node, User
+from ..instances.cores import cores
 
 Part = tuple[str, ...]
 BOUNDS = "bounds", "proofs", "best known schedules", "waits"
@@ -40,7 +40,7 @@ def _running(parts: list[Part]) -> Iterator[dict[Future[None], Part]]:
 
     It reaches all of a terminal's processes: without that each would write where it was.
     """
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
         try:
             with _deferred():
                 left = {pool.submit(_run, part): part for part in parts}

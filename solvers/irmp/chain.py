@@ -28,17 +28,16 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
+from ...formulations.limited import OutOfTime, check_time, limited
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
-from ..limited import OutOfTime, within
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
@@ -179,7 +178,8 @@ class _Chain:
             return True
         left = self.deadline - time.monotonic()
         try:
-            master = within(None if math.isinf(left) else left, partial(self._master, columns))
+            with limited(time.perf_counter() + left):
+                master = self._master(columns)
         except OutOfTime:
             return True
         return self._choose(master)
@@ -322,6 +322,7 @@ class _Priced:
             values = self.values[job, begin + length :]
             ways = self._on_one if central else self._spread
             for host, held, ps in ways(model, workers):
+                check_time()
                 cost = np.array(held) @ window[:, 0] + ps * window[host, 1]
                 yield _Outline(length, host, bool(central), held, ps, values - cost)
 
@@ -374,6 +375,7 @@ class _Master:
         loads = [(workers[:, g], room) for g, room in enumerate(classes.room[:, 0].tolist())]
         loads += [(ps * (hosts == g), room) for g, room in enumerate(classes.room[:, 1].tolist())]
         for t in np.unique(starts).tolist():
+            check_time()
             active = (starts <= t) & (t < ends)
             for load, room in loads:
                 some = np.flatnonzero(active & (load > 0)).tolist()

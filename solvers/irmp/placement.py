@@ -12,7 +12,6 @@ is placed together:
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -24,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
+from ..highs import run_interruptibly
 from .pricing import Classes
 from .response import Response
 
 __all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
 
-log = logging.getLogger("gangsched")
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +112,7 @@ class IntegerProgram:
             known = highspy.HighsSolution()
             known.col_value = list(start)
             highs.setSolution(known)
-        interrupted = _run(highs)
+        interrupted = run_interruptibly(highs)
         return self._answer(highs)._replace(interrupted=interrupted)
 
     def _answer(self, highs: Any) -> IntegerAnswer:
@@ -146,21 +145,6 @@ class IntegerProgram:
         matrix.index_ = np.array([i for row in self.rows for i in row[1]], dtype=np.int32)
         matrix.value_ = np.array([v for row in self.rows for v in row[1].values()], dtype=float)
         return model
-
-
-def _run(highs: Any) -> bool:
-    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did."""
-    highs.HandleUserInterrupt = True
-    highs.startSolve()
-    done = interrupted = False
-    while not done:
-        try:
-            done, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
-            log.warning("interrupted: waiting for HiGHS to stop")
-            interrupted = True
-            highs.cancelSolve()
-    return interrupted
 
 
 class Choice(NamedTuple):

@@ -6,16 +6,15 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
+from ...formulations.limited import OutOfTime, limited
 from ...formulations.problem import NoModel
 from ...formulations.rar_ddls.forms import MODEL_LIMIT
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from .. import cp_sat
 from ..history import History
-from ..limited import OutOfTime, within
 from ..result import Bound, Stop
 from .slot_model import SlotModel, slot_model
 
@@ -111,14 +110,14 @@ class CpSearch:
                 return
             left *= share
         least = max(self.least, int(self.problem.shortest_durations().max(initial=0)))
-        build = partial(
-            slot_model, self.problem, horizon=horizon, least=least, contention=contention,
-            hint=self.solution,
-        )  # fmt: skip
         began = time.perf_counter()
         end = math.inf if left is None else began + left
         try:
-            model = within(left, build)
+            with limited(end):
+                model = slot_model(
+                    self.problem, horizon=horizon, least=least, contention=contention,
+                    hint=self.solution,
+                )  # fmt: skip
         except OutOfTime:
             self.stop = Stop.TIME_LIMIT
             return

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ...formulations.limited import check_time
 from ...formulations.rar_ddls.problem import RarDdls, complete_schedule
 from ...instances.schedule import Schedule
 from ..cp_sat import CpModel, constant, variable
@@ -119,6 +120,7 @@ def _slots(problem: RarDdls, j: int, n: int) -> int:
 
 def _place(model: SlotModel, j: int) -> None:
     """(1), and how many nodes a job is on."""
+    check_time()
     m, gang = model.program, model.problem.jobs[j].gpus
     rows = zip(model.gpus[j], model.used[j], model.whole[j], strict=True)
     for y, u, f in rows:
@@ -151,6 +153,7 @@ def _order_servers(model: SlotModel) -> None:
     for size in sorted(set(sizes)):
         equal = [s for s, other in enumerate(sizes) if other == size]
         for first, second in pairwise(equal):
+            check_time()
             terms = [
                 term
                 for j, row in enumerate(model.gpus)
@@ -176,6 +179,7 @@ def _contend(model: SlotModel, horizon: int) -> None:
             for high, low in zip(levels[j][1:], levels[j], strict=False):
                 m.implies(high, low)
             for s in servers:
+                check_time()
                 terms = [*((links[i, s], 1) for i in spanning), *((b, -1) for b in levels[j])]
                 m.linear(terms, -math.inf, 1, when=[links[j, s]])
             slots[j].append((runs[j][t], levels[j]))
@@ -190,6 +194,7 @@ def _most(problem: RarDdls) -> int:
 
 def _running(model: SlotModel, j: int, t: int) -> int:
     """Whether a_j <= t < e_j."""
+    check_time()
     m = model.program
     begun, left, both = m.boolean(), m.boolean(), m.boolean()
     m.linear([(model.start[j], 1)], -math.inf, t, when=[begun])
@@ -218,6 +223,7 @@ def _progress(model: SlotModel, j: int, slots: Sequence[tuple[int, list[int]]]) 
             continue
         rates = [problem.rate_of(j, n, p) for p in range(1, _most(problem) + 1)]
         for run, levels in slots:
+            check_time()
             works = m.boolean()
             m.implies(works, span, run)
             terms.append((works, rates[0]))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from few import first
-from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.drive import drive, interrupted_run
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
@@ -137,8 +137,11 @@ def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:
         if finished > able // 2:
             raise KeyboardInterrupt
 
-    part = drive(instance, policy("max-min-fairness")[1], on_progress=stop)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        drive(instance, policy("max-min-fairness")[1], on_progress=stop)
+    part = interrupted_run(stopped.value)
     assert len(seen) > 10
+    assert part is not None
     assert part.checkpoint is not None
     whole = drive(instance, policy("max-min-fairness")[1])
     assert drive(instance, policy("max-min-fairness")[1], resume=part.checkpoint) == whole

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import signal
-import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -479,55 +477,6 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
         Checkpoint.load(tmp_path / "other")
 
 
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_was_simulated(engine: Any) -> None:
-    rows = [(60 * i, 1, 50) for i in range(9_000)]
-    jobs = instance([1], *rows)
-    calls = []
-
-    def progress(done: int, able: int) -> None:
-        calls.append((done, able))
-        if len(calls) == 1:
-            signal.raise_signal(signal.SIGINT)
-
-    assert threading.current_thread() is threading.main_thread()
-    run = drive(jobs, Fifo(), engine=engine, on_progress=progress)
-    assert run.stop is Stop.INTERRUPTED
-    assert 0 < int(run.records.finished.sum()) < 9_000
-    whole = drive(jobs, Fifo(), engine=engine, resume=run.checkpoint)
-    assert whole == drive(jobs, Fifo(), engine=engine)
-
-
-@dataclass
-class Impatient:
-    """First in, first out; whoever runs it presses Ctrl-C twice while it thinks at `at`."""
-
-    at: int
-    name: str = "impatient"
-    preempts: Preempts = Preempts.NEVER
-
-    def save(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, data: Any) -> None:
-        pass
-
-    def decide(self, state: State) -> Decision:
-        if state.now == self.at:
-            self.at = -1
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-        return Decision(order=state.waiting)
-
-
-def test_a_second_ctrl_c_stops_a_policy_that_thinks_and_loses_nothing(engine: Any) -> None:
-    jobs = instance([2], *[(60 * i, 1 + i % 2, 100) for i in range(20)])
-    run = drive(jobs, Impatient(600), engine=engine)
-    assert (run.stop, run.now) == (Stop.INTERRUPTED, 600)
-    whole = drive(jobs, Impatient(-1), engine=engine)
-    assert drive(jobs, Impatient(-1), engine=engine, resume=run.checkpoint) == whole
-
-
 def test_a_policy_that_cannot_be_saved_still_gives_its_run(engine: Any, caplog: Any) -> None:
     policy = Fifo()
     local = type("Local", (), {"name": "local", "preempts": Preempts.NEVER})()
@@ -593,25 +542,6 @@ def test_every_checkpoint_leads_to_the_same_run(
         assert part.stop is Stop.INTERRUPTED
         assert violations(part) == []
         assert drive(jobs, policy, lease=120, resume=part.checkpoint) == whole
-
-
-class Terminated(Fifo):
-    """First in, first out; whoever runs it is told to end when it decides."""
-
-    rule = None
-
-    def decide(self, state: State) -> Decision:
-        signal.raise_signal(signal.SIGTERM)
-        return super().decide(state)
-
-
-def test_sigterm_stops_like_ctrl_c(engine: Any) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    run = drive(instance([1], *[(60 * i, 1, 60) for i in range(40)]), Terminated(), engine=engine)
-    assert run.stop is Stop.INTERRUPTED
-    assert 0 < run.rounds < 40
-    assert run.checkpoint is not None
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_jobs_still_need_is_known_for_all_that_numpy_takes(engine: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from driven import Case, cases, checked, one_run
 from few import first
-from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.drive import drive, interrupted_run
 from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
     HorizonPlan,
@@ -412,7 +412,10 @@ def test_the_start_is_the_last_plan_from_now_on() -> None:
 
 def test_a_solver_that_was_interrupted_does_not_decide() -> None:
     policy = policy_of(interrupted)
-    run = drive(problem_of([1], [(1, 0, 60, 1.0)]).instance, policy)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        drive(problem_of([1], [(1, 0, 60, 1.0)]).instance, policy)
+    run = interrupted_run(stopped.value)
+    assert run is not None
     assert run.stop is Stop.INTERRUPTED
     assert policy.steps == []
     assert len(run.schedule) == 0

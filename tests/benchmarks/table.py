@@ -34,6 +34,7 @@ import gangsched as gs
 from gangsched.analysis.exact import solve_exact
 from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
+from gangsched.instances.cores import cores
 from gangsched.solvers import (
     ExactParams,
     backfilling,
@@ -329,7 +330,7 @@ def machine(command: str = COMMAND) -> str:
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return (
         f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with `{command}` on {cpu}, "
-        f"{os.cpu_count()} cores; {', '.join(parts)}. Load average when it began: {load}."
+        f"{cores()} cores; {', '.join(parts)}. Load average when it began: {load}."
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp
+from gangsched.formulations.limited import check_time
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.exact import branch_and_bound
@@ -195,11 +196,12 @@ def test_no_time_leaves_what_is_proven_so_far() -> None:
 
 @pytest.mark.slow
 def test_a_program_that_is_not_built_in_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its building has no end here."""
+    """Its building has no end here, but that of the time."""
 
     def endless(*_: Any) -> None:
         while True:
             time.sleep(0.001)
+            check_time()
 
     monkeypatch.setattr(chain, "_Master", endless)
     result = irmp_exact(three(), time_limit=1.0)
