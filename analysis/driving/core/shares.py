@@ -133,7 +133,7 @@ def _set_next_model(m, j, able):
     return found
 
 
-@inner
+@compiled
 def _select(m):
     """Choose who runs where, by number of GPUs, those furthest behind first; returns how many."""
     bids, least = 0, const.NONE
@@ -190,7 +190,7 @@ def _displace(m, j, taken):
     return found
 
 
-@inner
+@compiled
 def _place(m, g, taken):
     """Give nodes of model g to the jobs that are to run there, as far as there is a place."""
     wide = 0
@@ -229,7 +229,7 @@ def _fill_with(m, j):
         m.memory[ROOM, g] = m.jobs[j].gpus - 1
 
 
-@inner
+@compiled
 def _fill(m):
     """Start others where something is free, those without a fair fraction last."""
     largest = 0
@@ -265,7 +265,7 @@ def _sort(m, row, n):
         m.lists[row, k] = j
 
 
-@inner
+@compiled
 def _carry_out(m, expired):
     """Stop and start; whoever has the nodes that it had keeps them, with a new lease."""
     stopped = started = 0
