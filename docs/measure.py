@@ -42,22 +42,15 @@ PAGES = {
         "explanation/value-density.md", "density", "30 min", "explanation/value-density.json"
     ),
     "user-bounds": Page("explanation/user-bounds.md", "users", "10 min"),
-    "patience": Page("explanation/the-driver.md", "patience", "10 min"),
     "profiling": Page("explanation/the-driver.md", "profiling", "10 min"),
 }
 
 
 def listed() -> str:
     """The table of pages."""
-    rows = [("page", "writes", "takes", "data")]
-    rows += [
-        (name, f"docs/{p.file}", p.time, p.data and f"docs/{p.data}") for name, p in PAGES.items()
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    rows = [("page", "writes in docs", "takes", "from the data in docs")]
+    rows += [(name, page.file, page.time, page.data) for name, page in PAGES.items()]
+    return "\n".join("{:17}{:36}{:8}{}".format(*row).rstrip() for row in rows)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import pytest
 import gangsched as gs
 from layout import ROOT
 from measure import PAGES, listed
-from pages import DOCS, kept, patience, profiling, put, table, users
+from pages import DOCS, kept, profiling, put, table, users
 
 CLUSTER = gs.Cluster.uniform(nodes=2, gpus_per_node=8)
 
@@ -36,7 +36,7 @@ def test_a_generated_page_is_what_it_would_be_now(name: str) -> None:
 def test_a_page_is_there_and_names_its_command(name: str) -> None:
     page = PAGES[name]
     assert callable(importlib.import_module(f"pages.{page.module}").write)
-    assert not page.data or (DOCS / page.data).exists()
+    assert (DOCS / page.data).exists()
     assert name in listed()
     if page.module != "replays":  # whose pages show the commands themselves
         words = " ".join((DOCS / page.file).read_text("utf-8").split())
@@ -51,7 +51,7 @@ def test_an_unknown_page_is_refused_in_one_line() -> None:
         assert done.stdout == ""
         assert done.stderr.startswith(f"measure.py: {why}")
         assert done.stderr.count("\n") == 1
-    assert measure("--list").stdout.splitlines()[0].split() == ["page", "writes", "takes", "data"]
+    assert measure("--list").stdout.splitlines()[0].startswith("page    ")
 
 
 def test_only_what_is_missing_in_the_data_is_run(tmp_path: Path) -> None:
@@ -85,20 +85,6 @@ def test_a_text_is_put_between_its_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_patience_in_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = gs.generate.philly_workload(CLUSTER, jobs=200, seed=0, load=1.5)
-    monkeypatch.setattr(patience, "cases", lambda: [("some", made), ("some", made)])
-    heads, _, *rows = patience.text().partition("\n\n")[0].splitlines()
-    old = (DOCS / PAGES["patience"].file).read_text("utf-8")
-    assert heads in old.splitlines()
-    assert [row.split(" | ")[:2] for row in rows] == [
-        [f"| `{name}`", "some (2)"] for name in patience.POLICIES
-    ]
-    assert all(" | 1.000 / +0.0 / " in row for row in rows)
-    assert any(" | 1.000 / +0.0 / 1.00 | " in row for row in rows)
-
-
-@pytest.mark.slow
 def test_users_in_small(tmp_path: Path) -> None:
     made = gs.generate.philly_workload(CLUSTER, jobs=60, seed=1, load=1.5)
     text = users.comparison([("some", made)])
@@ -123,5 +109,4 @@ def test_profiling_in_small(monkeypatch: pytest.MonkeyPatch) -> None:
     text = profiling.text()
     assert "| `edf` |" in text
     assert "| P_MIX2, narrow |" in text
-    assert "of 4 runs, with the points of the best seed" in text
     assert text.count("Information: by column") == 2

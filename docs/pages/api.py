@@ -13,32 +13,14 @@ from typing import Any, Protocol
 TOP = ("instances", "formulations", "solvers", "analysis")
 #: where a user looks for names, most used first; each stands under the first that has it
 MODULES = (
-    "gangsched",
-    "gangsched.io",
-    "gangsched.testing",
-    "gangsched.generate",
-    "gangsched.traces",
-    "gangsched.convert",
-    "gangsched.library",
-    "gangsched.families",
-    "gangsched.submissions",
-    "gangsched.instances",
-    "gangsched.formulations",
-    "gangsched.formulations.rar_ddls",
-    "gangsched.solvers",
-    "gangsched.solvers.rar_ddls.gang_queue",
-    "gangsched.analysis.proofs.makespan",
-    "gangsched.analysis.proofs.verify",
-    "gangsched.analysis.comparing.comparison",
-    "gangsched.plots",
-    "gangsched.analysis.show.report",
-    "gangsched.analysis.show.replay_report",
-    "gangsched.analysis.show.describe_report",
-    "gangsched.analysis.show.audit_report",
-    "gangsched.analysis.show.study_report",
-    "gangsched.theorems",
-    "gangsched.reproduce",
-)
+    "", "io", "testing", "generate", "traces", "convert", "library", "families", "submissions",
+    "instances", "formulations", "formulations.rar_ddls", "solvers", "solvers.rar_ddls.gang_queue",
+    "analysis.proofs.makespan", "analysis.proofs.verify", "analysis.comparing.comparison",
+    "plots", "analysis.show.report", "analysis.show.replay_report",
+    "analysis.show.describe_report", "analysis.show.audit_report", "analysis.show.study_report",
+    "theorems", "reproduce",
+)  # fmt: skip
+MODULES = tuple(f"gangsched.{name}".rstrip(".") for name in MODULES)
 
 HEAD = """# API reference
 

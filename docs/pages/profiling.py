@@ -2,8 +2,7 @@
 
 Workloads are those of Gao et al. (2024) on which :mod:`gangsched.analysis.papers.unisched.runs`
 compares, with its rules, on seeds 0 to 2. Jobs that have no place beside the most dedicated nodes
-are left out of all runs, and counted. Below the tables stand the policies that miss less on
-dedicated nodes than told, and EASY's waits by gang.
+are left out of all runs, and counted. Below the tables stand EASY's waits by gang.
 """
 
 from __future__ import annotations
@@ -21,14 +20,6 @@ from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive, rejected_jobs
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.segments import Segments
-from gangsched.analysis.papers.unisched.runs import (
-    LEASE,
-    OVERHEAD,
-    PATIENCE,
-    ROUND,
-    SIZES,
-    DeadlineWorkload,
-)
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
@@ -36,8 +27,8 @@ from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
 from gangsched.solvers.policy import Rules
 from pages import put, table
+from pages.density import RULES, workload
 
-RULES = {"round_length": ROUND, "lease": LEASE, "overhead": OVERHEAD, "patience": PATIENCE}
 SEEDS = range(3)
 #: dedicated nodes, and those with Chronus's profiler: 16 GPUs, as published with it
 NODES: Mapping[str, tuple[Sequence[int], int]] = {"T[720]": ((2, 4, 5), 4), "P_MIX2": ((1, 2), 2)}
@@ -59,10 +50,6 @@ def settings(workload: str) -> dict[str, str]:
         "Chronus's, on free GPUs": ":profiled-chronus",
         f"Chronus's, on {own} nodes": f":profiled-chronus-dedicated-{own}",
     }
-
-
-def workload(name: str, seed: int) -> DeadlineWorkload:
-    return DeadlineWorkload(name, SIZES.get(name[0]), seed)
 
 
 def measured(instance: Any, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -101,7 +88,7 @@ def least_misses(name: str, elastic: bool) -> str:
     """What no policy misses less than, in per cent: the mean of the seeds, by verified bounds."""
     found = []
     for seed in SEEDS:
-        problem = DeadlineRewards(workload(name, seed).instance(), elastic)
+        problem = DeadlineRewards(workload(name, seed), elastic)
         bound = reward_bound(problem)
         verify_bound(problem, bound)
         top = sum(job.top_reward for job in problem.instance.jobs if job.rewards)
@@ -128,11 +115,11 @@ def either(numbers: set[int]) -> str:
 
 def text() -> str:
     """A table for each workload, and what the page says about both."""
-    parts, less, easy, dedicated = [], list[str](), list[list[str]](), 0
+    parts, easy = [], list[list[str]]()
     for name in NODES:
         heads, rows = settings(name), []
         waits: dict[str, list[float]] = {head: [] for head in heads}
-        instances = [workload(name, seed).instance() for seed in SEEDS]
+        instances = [workload(name, seed) for seed in SEEDS]
         excluded = set[int]()
         for own in POLICIES:
             names = [f"{own}{more}" for more in heads.values()]
@@ -143,11 +130,6 @@ def text() -> str:
                 miss, hours = (fmean(run[k][key] for run in runs) for key in ("miss", "completion"))
                 waits[head] += [run[k]["profiled"] / 60 for run in runs if run[k]["profiled"]]
                 rows[-1].append(f"{miss:.1f} / {hours:.2f}")
-                gains = [run[0]["miss"] - run[k]["miss"] for run in runs]
-                dedicated += len(gains) * ("node" in head)
-                if "node" in head and max(gains) > 0:
-                    best = f"{max(gains):.1f}, mean {fmean(gains):+.1f}"
-                    less.append(f"`{own}` {name} {head} ({best})")
             for gangs in ("narrow", "wide") if own == "easy" else ():
                 means = [fmean(run[k][gangs] for run in runs) for k in (0, 1, -3, -2, -1)]
                 easy.append([f"{name}, {gangs}", *(f"{hours:.2f}" for hours in means)])
@@ -166,10 +148,6 @@ def text() -> str:
             "completion times"
         )
         parts += [table([title, *heads], rows), str(referee(excluded, proven))]
-    parts.append(
-        f"Policies that miss less on dedicated nodes than told for some seed, of {dedicated} "
-        f"runs, with the points of the best seed, and of the mean: {', '.join(less) or 'none'}."
-    )
     head = ["told", "on free GPUs", "on the most nodes", "Chronus's, on free GPUs", "on its nodes"]
     parts.append(table(["`easy`: hours to the first work, gangs", *head], easy))
     return "\n\n".join([*parts, str(referee({0}, "none, as one policy is shown"))])
