@@ -23,6 +23,7 @@ class Page(NamedTuple):
     data: str = ""
 
 
+FIGURES = "minutes a figure"
 PAGES = {
     "api": Page("reference/api.md", "api", "5 s"),
     "traces": Page("reference/traces.md", "traces", "2 s"),
@@ -30,18 +31,18 @@ PAGES = {
     "tutorial": Page("tutorial/replay-your-own-trace.md", "replays", "20 s"),
     "policy": Page("how-to/add-a-policy.md", "replays", "20 s"),
     "philly": Page("philly.md", "replays", "30 s"),
-    "results": Page("results.md", "replays", "5 min"),
-    "rar_ddls": Page("papers/rar_ddls_figures.md", "figures", "20 min", "papers/data"),
-    "ltgf": Page("papers/ltgf_figures.md", "figures", "1 h", "papers/data"),
-    "unisched": Page("papers/unisched_figures.md", "figures", "1 h", "papers/data"),
-    "irmp": Page("papers/irmp_figures.md", "figures", "2 h", "papers/data"),
+    "results": Page("results.md", "replays", "some minutes"),
+    "rar_ddls": Page("papers/rar_ddls_figures.md", "figures", FIGURES, "papers/data"),
+    "ltgf": Page("papers/ltgf_figures.md", "figures", FIGURES, "papers/data"),
+    "unisched": Page("papers/unisched_figures.md", "figures", FIGURES, "papers/data"),
+    "irmp": Page("papers/irmp_figures.md", "figures", FIGURES, "papers/data"),
     "gandiva_fair": Page("papers/gandiva_fair_figures.md", "figures", "2 min", "papers/data"),
     "baseline-traces": Page("baseline-traces.md", "baselines", "15 min", "baseline-traces.json"),
     "gavel": Page("explanation/gavel-traces.md", "gavel", "1 min", "explanation/gavel-traces.json"),
     "value-density": Page(
-        "explanation/value-density.md", "density", "30 min", "explanation/value-density.json"
+        "explanation/value-density.md", "density", "40 min", "explanation/value-density.json"
     ),
-    "user-bounds": Page("explanation/user-bounds.md", "users", "10 min"),
+    "user-bounds": Page("explanation/user-bounds.md", "users", "some minutes"),
     "profiling": Page("explanation/the-driver.md", "profiling", "10 min"),
 }
 
@@ -50,7 +51,7 @@ def listed() -> str:
     """The table of pages."""
     rows = [("page", "writes in docs", "takes", "from the data in docs")]
     rows += [(name, page.file, page.time, page.data) for name, page in PAGES.items()]
-    return "\n".join("{:17}{:36}{:8}{}".format(*row).rstrip() for row in rows)
+    return "\n".join("{:17}{:36}{:18}{}".format(*row).rstrip() for row in rows)
 
 
 def main() -> None:
