@@ -36,8 +36,11 @@ def test_a_cell_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(rows) == ["any policy", "best known", "fifo", "srtf"]
     instance = workload.instance(85)
     assert rows["any policy"]["gpus"] == instance.cluster.gpus
-    found = gs.replay(instance, ["srtf"], effort="standard")
-    assert rows["srtf"]["flow"] == found.rows[0].ratios["flow"]
+    found = gs.replay(instance, ["fifo", "srtf"], effort="standard")
+    assert rows["srtf"]["flow"] == found.rows[1].ratios["flow"]
+    assert rows["best known"]["flow"] * found.bounds["flow"].value == pytest.approx(
+        found.best_known["flow"][0]
+    )
     assert rows["any policy"]["flow"] == found.bounds["flow"].value / 40
     span = max(j.release for j in instance.jobs) - min(j.release for j in instance.jobs)
     work = sum(j.gpus * j.work for j in instance.jobs)

@@ -72,13 +72,12 @@ def test_only_what_is_missing_in_the_data_is_run(tmp_path: Path) -> None:
 
 def test_a_text_is_put_between_its_lines(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(
-        "# A\n\n<!-- one -->\nold\n<!-- end -->\n<!-- two -->\n<!-- end -->\nB\n", "utf-8"
-    )
-    put(page, "two", table(["x", "y"], [["a", 1]]))
+    page.write_text("# A\n\n<!-- x -->\nold\n<!-- end -->\n<!-- y -->\n<!-- end -->\nB\n", "utf-8")
+    put(page, "x", table(["p", "q"], [["a", 1]]))
+    put(page, "y", "new")
     assert page.read_text("utf-8") == (
-        "# A\n\n<!-- one -->\nold\n<!-- end -->\n"
-        "<!-- two -->\n| x | y |\n| --- | ---: |\n| a | 1 |\n<!-- end -->\nB\n"
+        "# A\n\n<!-- x -->\n| p | q |\n| --- | ---: |\n| a | 1 |\n<!-- end -->\n"
+        "<!-- y -->\nnew\n<!-- end -->\nB\n"
     )
     with pytest.raises(RuntimeError, match=r"page\.md has no line <!-- three -->"):
         put(page, "three", "")
