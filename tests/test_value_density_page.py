@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "value-density.md"
+from pages import DOCS, density
+
+PAGE = DOCS / "explanation" / "value-density.md"
 INFORMATION = {"told": "value-density", "profiled": "value-density:profiled"}
 SETTINGS = ["policy", "information", "seeds", "parameters", "excluded"]
 
@@ -21,6 +22,14 @@ def tables(part: str) -> dict[str, list[list[str]]]:
         title: [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines()]
         for title, rows in found
     }
+
+
+def test_the_tables_are_those_of_the_data() -> None:
+    data = json.loads(PAGE.with_suffix(".json").read_text("utf-8"))["cells"]
+    assert {*data} == {key for key, _ in density.cells()}
+    made = density.Page(data)
+    for text in (*map(made.comparison, INFORMATION), made.losses()):
+        assert text in PAGE.read_text("utf-8")
 
 
 @pytest.mark.parametrize("part", INFORMATION)
