@@ -43,7 +43,7 @@ PAGES = {
         "explanation/value-density.md", "density", "40 min", "explanation/value-density.json"
     ),
     "user-bounds": Page("explanation/user-bounds.md", "users", "some minutes"),
-    "profiling": Page("explanation/the-driver.md", "profiling", "10 min"),
+    "profiling": Page("explanation/the-driver.md", "profiling", "3 min"),
 }
 
 
