@@ -31,7 +31,7 @@ PAGES = {
     "tutorial": Page("tutorial/replay-your-own-trace.md", "replays", "20 s"),
     "policy": Page("how-to/add-a-policy.md", "replays", "20 s"),
     "philly": Page("philly.md", "replays", "30 s"),
-    "results": Page("results.md", "replays", "some minutes"),
+    "results": Page("results.md", "replays", "3 min"),
     "rar_ddls": Page("papers/rar_ddls_figures.md", "figures", FIGURES, "papers/data"),
     "ltgf": Page("papers/ltgf_figures.md", "figures", FIGURES, "papers/data"),
     "unisched": Page("papers/unisched_figures.md", "figures", FIGURES, "papers/data"),
