@@ -66,7 +66,7 @@ def _api(app: Any) -> None:
         return  # the notebooks alone have none
     folder = ROOT / "docs" / "reference" / "full"
     folder.mkdir(exist_ok=True)
-    for name, text in runpy.run_path(str(folder.parent / "update_api.py"))["full"]().items():
+    for name, text in runpy.run_path(str(ROOT / "docs/pages/api.py"))["full"]().items():
         page = folder / f"{name}.rst"
         if not page.exists() or page.read_text("utf-8") != text:
             page.write_text(text, "utf-8")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-HERE = Path(__file__).resolve().parents[1] / "docs" / "explanation"
-PAGE = HERE / "gavel-traces.md"
-HEADS = ["policy", "information", "seeds", "jobs", "excluded", "rules", "this", "Gavel's own"]
+from layout import ROOT
+from pages import gavel
+
+PAGE = ROOT / "docs" / "explanation" / "gavel-traces.md"
+CELLS = json.loads(PAGE.with_suffix(".json").read_text("utf-8"))["cells"]
+HEADS = ["policy", "information", "seeds", "rules", "jobs", "excluded", "this", "Gavel's own"]
 #: how much worse than Gavel's own number a row may be, in per cent
 NEAR = {
     ("physical", "max-min-fairness"): 5.0,
@@ -37,22 +37,12 @@ def rows_of(part: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines]
 
 
-def script() -> Any:
-    spec = spec_from_file_location("update_gavel_traces", HERE / "update_gavel_traces.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("part", sorted(PARTS))
 def test_every_row_has_the_settings_of_the_referee(part: str) -> None:
     heads, _, *rows = rows_of(part)
     assert heads[: len(HEADS)] == HEADS
     assert len(rows) >= 4
-    for _, information, seeds, jobs, excluded, rules, *_ in rows:
+    for _, information, seeds, rules, jobs, excluded, *_ in rows:
         assert information in ("told", "none used")
         assert (seeds, excluded) == ("none drawn", "0")
         assert jobs == ("100" if part == "makespan" else "96")
@@ -69,13 +59,11 @@ def test_it_is_near_to_gavels_own_number(part: str, policy: str) -> None:
 
 
 def test_the_tables_are_those_of_the_data() -> None:
-    made, data = script(), json.loads((HERE / "gavel-traces.json").read_text("utf-8"))
-    for name, case in made.CASES.items():
-        assert made.table(case, data[name]) in PAGE.read_text("utf-8")
+    for name, case in gavel.CASES.items():
+        assert gavel.text(case, CELLS[name]) in PAGE.read_text("utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", sorted(PARTS))
 def test_a_replay_on_the_command_line_gives_these_numbers(traces: Path, part: str) -> None:
-    made, data = script(), json.loads((HERE / "gavel-traces.json").read_text("utf-8"))
-    assert made.replayed(made.CASES[part], traces) == data[part]
+    assert gavel.replayed(gavel.CASES[part], traces) == CELLS[part]

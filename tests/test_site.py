@@ -98,7 +98,7 @@ def test_a_question_is_answered_in_one_search(
 
 def test_the_api_has_every_public_name_and_maths(site: Path) -> None:
     update, pages = (
-        runpy.run_path(str(ROOT / "docs" / "reference" / "update_api.py")),
+        runpy.run_path(str(ROOT / "docs" / "pages" / "api.py")),
         pages_of(site),
     )
     for name in update["MODULES"]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "value-density.md"
+from pages import DOCS, density
+
+PAGE = DOCS / "explanation" / "value-density.md"
 INFORMATION = {"told": "value-density", "profiled": "value-density:profiled"}
-SETTINGS = ["policy", "information", "seeds", "excluded", "parameters"]
+SETTINGS = ["policy", "information", "seeds", "parameters", "excluded"]
 
 
 def tables(part: str) -> dict[str, list[list[str]]]:
@@ -23,13 +24,21 @@ def tables(part: str) -> dict[str, list[list[str]]]:
     }
 
 
+def test_the_tables_are_those_of_the_data() -> None:
+    data = json.loads(PAGE.with_suffix(".json").read_text("utf-8"))["cells"]
+    assert {*data} == {key for key, _ in density.cells()}
+    made = density.Page(data)
+    for text in (*map(made.comparison, INFORMATION), made.losses()):
+        assert text in PAGE.read_text("utf-8")
+
+
 @pytest.mark.parametrize("part", INFORMATION)
 def test_every_row_has_the_settings_of_the_referee(part: str) -> None:
     shown = tables(part)
-    assert len(shown) >= 4
+    assert len(shown) >= 3
     for heading, _, *rows in shown.values():
         assert heading[:5] == SETTINGS
-        for _, information, seeds, excluded, parameters, *values in rows:
+        for _, information, seeds, parameters, excluded, *values in rows:
             assert (information, seeds, excluded) == (part, "10 to 14", "0")
             assert parameters
             assert len(values) == 5

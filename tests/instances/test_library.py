@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -314,12 +313,6 @@ def test_unknown_name() -> None:
 
 
 # --- pages ---------------------------------------------------------------------------------------
-
-
-def test_the_baseline_is_generated() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "update_baseline.py"))["page"]()
-    wrong = made != (ROOT / "docs" / "baseline.md").read_text("utf-8")
-    assert not wrong, "run: python docs/update_baseline.py"
 
 
 def test_the_page_s_classes_and_example_are_those_of_the_code() -> None:

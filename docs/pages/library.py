@@ -1,8 +1,4 @@
-"""Write docs/baseline.md from the runs that the library records: `python docs/update_baseline.py`.
-
-Nothing is run: ``tests/build_library.py`` did that, and each entry has what came out. A test holds
-the page to what this gives.
-"""
+"""Every instance of the library with its solvers, from what its entries record; nothing is run."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ from statistics import median
 from gangsched.analysis.show.referee import Referee, seed_range
 from gangsched.instances import library
 from gangsched.instances.library import Entry
+from pages import table
 
-PAGE = Path(__file__).with_name("baseline.md")
 INTRODUCTION = """# Baseline of the library
 
 How far is each solver from the best bound that is known, on which instance, and how long does it
@@ -26,7 +22,7 @@ and its seconds. A bound is certified (`gangsched library verify` proves it agai
 marked as claimed: the word of a branch and bound. Classes are explained
 [with the format](reference/library.md#classes).
 
-Made from the entries by `python docs/update_baseline.py`.
+Made from the entries by `python docs/measure.py baseline`.
 """
 
 
@@ -83,7 +79,7 @@ def protocol(found: Sequence[Entry]) -> Iterator[str]:
 def summary(found: Sequence[Entry]) -> Iterator[str]:
     heads = ["problem", "instances", *library.LEVELS, "claimed bounds", "largest", "median gap"]
     yield "## Instances"
-    lines = [f"| {' | '.join(heads)} |", f"| --- |{' ---: |' * (len(heads) - 1)}"]
+    rows = []
     for stem in dict.fromkeys(entry.formulation for entry in found):
         own = [entry for entry in found if entry.formulation == stem]
         count = Counter(entry.level for entry in own)
@@ -93,26 +89,25 @@ def summary(found: Sequence[Entry]) -> Iterator[str]:
             sum(entry.claim is not None for entry in own), f"{max(e.jobs for e in own):,}",
             f"{gap:.2f} %",
         ]  # fmt: skip
-        lines.append(f"| {' | '.join(map(str, [stem, *numbers]))} |")
-    yield "\n".join(lines)
+        rows.append([stem, *numbers])
+    yield table(heads, rows)
     yield "*Largest* is the number of jobs, or of a market's users."
 
 
-def table(stem: str, found: Sequence[Entry]) -> Iterator[str]:
+def of_problem(stem: str, found: Sequence[Entry]) -> Iterator[str]:
     yield f"## {stem}"
     names = dict.fromkeys(row["solver"] for entry in found for row in entry.runs["rows"])
     heads = ["instance", "class", "jobs", "best known", "bound", "gap", *names]
-    lines = [f"| {' | '.join(heads)} |", f"| --- | --- |{' ---: |' * (len(heads) - 2)}"]
+    rows = []
     for entry in sorted(found, key=lambda entry: (entry.jobs, entry.name)):
         claimed = "" if entry.claim is None else " (claimed)"
         bound = entry.bound["value"]
-        cells = [
+        rows.append([
             entry.name, entry.level, f"{entry.jobs:,}", number(entry.objective),
             number(bound) + claimed, percent(entry.objective, bound),
             *(cell(entry, name) for name in names),
-        ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    yield "\n".join(lines)
+        ])  # fmt: skip
+    yield table(heads, rows, left=2)
     yield str(referee(found))
 
 
@@ -135,9 +130,9 @@ def page() -> str:
     found = entries()
     parts = [INTRODUCTION.rstrip(), *protocol(found), *summary(found)]
     for stem in dict.fromkeys(entry.formulation for entry in found):
-        parts += table(stem, [entry for entry in found if entry.formulation == stem])
+        parts += of_problem(stem, [entry for entry in found if entry.formulation == stem])
     return "\n\n".join(parts) + "\n"
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+def write(file: Path) -> None:
+    file.write_text(page(), "utf-8")
