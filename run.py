@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
         extra = NEEDS[argv[0]]
         if extra is not None:
             install(extra)
-        if argv[0] in ("demo", "test") and not warm():
+        if argv[0] == "test" and not warm():
             return 1
         return COMMANDS[argv[0]](argv[1:])
     except (Failure, OSError) as failure:

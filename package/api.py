@@ -173,7 +173,7 @@ def compare(
 
     Notes
     -----
-    Solvers are compiled before their time is taken.
+    Compiling takes nothing of a time limit: solvers are compiled before.
 
     Examples
     --------
@@ -191,7 +191,8 @@ def compare(
     def find(wanted: str) -> tuple[str, Solver]:
         stem, _ = registry.entry_of(problem)
         name, function = registry.solver(stem, wanted)
-        registry.warm_up(stem, name)
+        if time_limit is not None:  # which compiling would use up
+            registry.warm_up(stem, name)
         return name, partial(function, seed=seed, time_limit=time_limit)
 
     calls = _chosen("compare", solvers, find)
@@ -287,7 +288,6 @@ def replay(
 
     def find(wanted: str) -> tuple[str, Policy]:
         name, found = registry.policy(wanted, seed=seed)
-        registry.warm_up_policy(name)
         return name, found
 
     made = _chosen("replay", registry.replayed(instance) if policies is None else policies, find)

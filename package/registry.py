@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -38,7 +37,6 @@ from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
-from .instances import Cluster, Instance, Job
 from .instances.display import near
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
@@ -635,23 +633,3 @@ def warm_up(problem: str, name: str) -> None:
     if name in entry.solvers:
         row = entry.solvers[name]
         row.load(**row.quick)(entry.tiny())
-
-
-def warm_up_policy(name: str) -> None:
-    """Drive one of the project's own policies over a tiny instance, so that its code is compiled.
-
-    Other people's policies are left alone. What a policy refuses or raises there is not looked at.
-
-    Examples
-    --------
-    >>> warm_up_policy(".fifo")
-    """
-    from .analysis.driving.drive import PolicyError, drive
-
-    if _split(name)[0] not in POLICIES:
-        return
-    jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
-    with suppress(ValueError, PolicyError):
-        drive(Instance(Cluster.of_sizes([2]), jobs), policy(name)[1])
-    if _split(name)[0] in EARNING:
-        drive(settings.tiny_revenue().instance, policy(name)[1], round_length=1)

@@ -14,7 +14,7 @@ import numpy as np
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.arrays import distinct
-from ...instances.compiling import seconds_since
+from ...instances.compiling import interpreted, seconds_since
 from ...instances.display import shortened
 from ...instances.interrupts import held
 from ...instances.io import instance_hash as instance_hash
@@ -187,7 +187,7 @@ def drive(
     check_kind(instance, policy, rules)
     _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
-    began = time.perf_counter()
+    began, by_python = time.perf_counter(), interpreted()
     key = instance_hash(instance)
     machine: Engine
     if resume is not None:
@@ -196,7 +196,8 @@ def drive(
         machine = _begun(engine, instance, policy, rules, rejected, skip)
 
     def run_until(now: int, stop: Stop) -> Run:
-        return _run(machine, rejected, key, stop, now, seconds_since(began))
+        compiled = interpreted() == by_python
+        return _run(machine, rejected, key, stop, now, seconds_since(began) if compiled else None)
 
     def tell_progress() -> None:
         if on_progress is not None:
@@ -545,7 +546,12 @@ SHARED = ("user", "gpus", "release", "weight")
 
 
 def _run(
-    machine: Engine, rejected: Mapping[int, str], key: str, stop: Stop, now: int, runtime: float
+    machine: Engine,
+    rejected: Mapping[int, str],
+    key: str,
+    stop: Stop,
+    now: int,
+    runtime: float | None,
 ) -> Run:
     instance, book, policy = machine.instance, machine.book, machine.policy
     current = book.held_gpus * (now - book.since)

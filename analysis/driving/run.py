@@ -217,8 +217,9 @@ class Run:
         Rounds visited. Skipping and not skipping differ here and in `decisions`.
     decisions : int
         Calls of the policy.
-    runtime : float
-        Wall seconds, without those in which machine code was compiled or loaded.
+    runtime : float or None
+        Wall seconds, without those in which machine code was compiled or loaded; None where Python
+        ran what was not compiled yet, so that they would say nothing of the policy.
     versions : mapping of str to str
     information : str or None
         How the policy knew run times: "told", "learned", "profiled", "estimated", or None where it
@@ -256,7 +257,7 @@ class Run:
     log: tuple[Mapping[str, Any], ...] = ()
     rounds: int = 0
     decisions: int = 0
-    runtime: float = 0.0
+    runtime: float | None = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
     information: str | None = None
     clairvoyant: bool = False
@@ -350,7 +351,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         name, _, text = str(self).partition(": ")
-        return facts_html({"policy": name, "run": text, "wall time": f"{self.runtime:.2f} s"})
+        return facts_html({"policy": name, "run": text, "wall time": self.time_taken})
+
+    @property
+    def time_taken(self) -> str:
+        """The wall time as text."""
+        return "not compiled" if self.runtime is None else f"{self.runtime:.2f} s"
 
     def to_frame(self) -> Any:
         """Return the jobs' records as a pandas DataFrame, with the names of their users."""

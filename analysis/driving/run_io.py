@@ -300,9 +300,9 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
     io.check_fields("timing", head["timing"], required={"runtime"})
-    if not _real(head["timing"]["runtime"]):
+    if head["timing"]["runtime"] is not None and not _real(head["timing"]["runtime"]):
         raise ValueError(
-            f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
+            f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0 or null"
         )
     plain = {name: head[name] for name in HEAD}
     plain["instance_name"] = plain.pop("instance")

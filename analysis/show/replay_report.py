@@ -573,7 +573,7 @@ def _records(found: Replay) -> list[Topic]:
             "–" if run.seed is None else run.seed,
             f"{run.stop.value} at {run.now:,} {unit}",
             run.digest()[:16],
-            page.TableCell(f"{run.runtime:.2f} s", "number timing"),
+            page.TableCell(run.time_taken, "number timing"),
         )
         lines.append(texts)
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")

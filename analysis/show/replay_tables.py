@@ -162,6 +162,12 @@ def failures(found: Replay) -> list[str]:
     ]
 
 
+NOT_COMPILED = (
+    "no runtime: Python ran what is not compiled yet, as that was quicker; "
+    "`gangsched warm-up` compiles everything"
+)
+
+
 def legend(
     found: Replay, explain: bool = False, *, drawn: str = "", rejected: int = 0
 ) -> list[str]:
@@ -175,6 +181,7 @@ def legend(
         words = explained(column for table in shown for column in table.columns)
     if found.problem is not None:
         settings = str(referee(found, drawn=drawn, rejected=rejected))
+        words += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
         return [*earning_words(found), *words, settings, *found.remarks]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
@@ -185,6 +192,7 @@ def legend(
     if found.has_deadlines:
         said += _any_that_profiles(found)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
+    said += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
         if explain or ceil(1000 * bound.value) < 1000:

@@ -277,7 +277,8 @@ def _run(
     with screen.progress_line("preparing") as show, screen.announced():
         for name in solvers:
             show(f"preparing {name}")
-            warm_up(source.stem, name)
+            if time_limit is not None:  # which compiling would use up
+                warm_up(source.stem, name)
         return run(
             source.subject,
             {name: partial(function, **how) for name, function in solvers.items()},

@@ -25,7 +25,6 @@ from ..registry import (
     may_be_informed,
     policy,
     replayed,
-    warm_up_policy,
 )
 from ..registry import information as known_by
 from .source import Source, listed, select_jobs
@@ -297,13 +296,10 @@ def _run(
     effort: str,
     ledger: bool,
 ) -> Any:
-    """Run the policies one after the other; compiling does not count as run time."""
+    """Run the policies one after the other."""
     from ..analysis.comparing.replay import replay as run
 
     with screen.progress_line("preparing") as show, screen.announced():
-        for name in policies:
-            show(f"preparing {name}")
-            warm_up_policy(name)
         return run(
             source.subject,
             policies,

@@ -73,7 +73,14 @@ def _parts() -> Iterator[Part]:
 
 
 def _run(part: Part) -> None:
-    """Run a part on something tiny."""
+    """Run a part on something tiny, as machine code."""
+    from ..instances.compiled import tier
+
+    with tier("machine code"):
+        _run_tiny(part)
+
+
+def _run_tiny(part: Part) -> None:
     from ..analysis.driving.drive import PolicyError, drive
 
     if part == BOUNDS:
@@ -95,7 +102,10 @@ def _run(part: Part) -> None:
         for instance in (alone, *others):
             with suppress(ValueError, PolicyError):
                 drive(instance, registry.policy(*part)[1])
-        registry.warm_up_policy(*part)
+        if part[0] in registry.EARNING:
+            drive(
+                registry.PROBLEMS["irmp"].tiny().instance, registry.policy(*part)[1], round_length=1
+            )
 
 
 def _run_rare_steps(cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.arrays import Ints
-from ...instances.compiled import compiled
+from ...instances.compiled import inner, tiered
 from .gang_queue import Plan
 
 #: placement rules of :func:`head_of_line`: which of the admissible idle GPUs a job takes
@@ -43,13 +43,19 @@ class Core:
         self, order: Ints, rule: Ints, *, limit: int = NO_LIMIT, reach: float = 1.0
     ) -> Plan | None:
         """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``."""
-        queue = self._queue()
-        return self._plan(queue, _head_of_line(queue, self._sizes, order, rule, limit, reach))
+        queue, sizes = self._queue(), self._sizes
+        selected, busy = np.ones(sizes.size, dtype=np.bool_), np.zeros(sizes.size)
+        admissible, picked = np.zeros((2, queue.node.size), dtype=np.int64)
+        room = selected, busy, admissible, picked
+        return self._plan(queue, _head_of_line(queue, sizes, order, rule, limit, reach, *room))
 
     def backfill(self, order: Ints) -> Plan | None:
         """Start at each completion every waiting job that fits, packed on few nodes."""
-        queue = self._queue()
-        return self._plan(queue, _backfill(queue, self._sizes, order))
+        queue, sizes = self._queue(), self._sizes
+        taken = np.zeros(sizes.size, dtype=np.bool_)
+        picked = np.zeros(queue.node.size, dtype=np.int64)
+        room = np.cumsum(sizes) - sizes, taken, picked
+        return self._plan(queue, _backfill(queue, sizes, order.copy(), *room))
 
     def _queue(self) -> QueueArrays:
         """All GPUs idle."""
@@ -97,7 +103,7 @@ class QueueArrays(NamedTuple):
     clock: Ints  # now, the number of running jobs, and of idle GPUs
 
 
-@compiled
+@inner
 def _renew_speeds(q):
     """Speeds of the spanning jobs after one of them came or went, (6)-(8)."""
     most = q.rates.shape[2] - 1
@@ -110,7 +116,7 @@ def _renew_speeds(q):
             q.speed[j] = q.rates[j, q.span_len[j] - 1, min(p, most)]
 
 
-@compiled
+@inner
 def _begin(q, j, picked):
     """Start job j now on the GPUs `picked` (rising); say whether it spans nodes."""
     at = q.at[j]
@@ -137,7 +143,7 @@ def _begin(q, j, picked):
     return spans > 1
 
 
-@compiled
+@inner
 def _advance(q):
     """Go to the next completion; False where none ever comes."""
     count, step = q.clock[1], 0
@@ -171,16 +177,16 @@ def _advance(q):
     return True
 
 
-@compiled
-def _select_servers(load, node, sizes, wanted, selected):
+@inner
+def _select_servers(load, node, sizes, wanted, selected, busy):
     """Algorithm 3, line 2: least busy nodes first until they hold `wanted` GPUs."""
-    busy = np.zeros(sizes.size)
+    for s in range(sizes.size):
+        busy[s], selected[s] = 0, False
     for g in range(load.size):
         busy[node[g]] += load[g]
     for s in range(sizes.size):
         busy[s] /= sizes[s]
     room = 0
-    selected[:] = False
     for _ in range(sizes.size):
         if room >= wanted:
             break
@@ -192,7 +198,7 @@ def _select_servers(load, node, sizes, wanted, selected):
         room += sizes[best]
 
 
-@compiled
+@inner
 def _smallest_first(keys, count, wanted):
     """Bring the `wanted` smallest of ``keys[:count]`` to the front (quickselect)."""
     low, high = 0, count - 1
@@ -216,7 +222,7 @@ def _smallest_first(keys, count, wanted):
             return
 
 
-@compiled
+@inner
 def _sort(keys, count):
     """Sort ``keys[:count]`` by insertion: gangs are small."""
     for i in range(1, count):
@@ -227,16 +233,17 @@ def _sort(keys, count):
         keys[k] = key
 
 
-@compiled
-def _head_of_line(q, sizes, order, rule, limit, reach):
+@tiered(seconds=1)
+def _head_of_line(q, sizes, order, rule, limit, reach, selected, busy, admissible, picked):
+    """Place in this order; False where a job never gets enough GPUs."""
     total = q.node.size
-    selected = np.ones(sizes.size, dtype=np.bool_)
-    admissible, picked = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
-    for j in order:
+    for i in range(order.size):
+        j = order[i]
         gang, most = q.gang[j], limit - q.rho[j]
-        selected[:] = True
+        for s in range(sizes.size):
+            selected[s] = True
         if rule[j] == LEAST_BUSY_SERVERS:
-            _select_servers(q.load, q.node, sizes, reach * gang, selected)
+            _select_servers(q.load, q.node, sizes, reach * gang, selected, busy)
         fit = 0  # admissible GPUs, idle or not: loads do not change while a job waits
         for g in range(total):
             if selected[q.node[g]] and q.load[g] <= most:
@@ -269,15 +276,16 @@ def _head_of_line(q, sizes, order, rule, limit, reach):
     return True
 
 
-@compiled
-def _pack(wanted, free, idle, sizes, first, picked):
+@inner
+def _pack(wanted, free, idle, sizes, first, taken, picked):
     """Best-fitting single node, else the nodes with most idle GPUs; fills `picked`."""
     best = -1
     for s in range(sizes.size):
         if free[s] >= wanted and (best < 0 or free[s] < free[best]):
             best = s
     found = 0
-    taken = np.zeros(sizes.size, dtype=np.bool_)
+    for s in range(sizes.size):
+        taken[s] = False
     while found < wanted:
         s = best
         if best < 0:
@@ -292,11 +300,10 @@ def _pack(wanted, free, idle, sizes, first, picked):
     _sort(picked, wanted)
 
 
-@compiled
-def _backfill(q, sizes, order):
-    first = np.cumsum(sizes) - sizes
-    picked = np.empty(q.node.size, dtype=np.int64)
-    waiting, n = order.copy(), order.size
+@tiered(seconds=1)
+def _backfill(q, sizes, waiting, first, taken, picked):
+    """Place whoever fits, in this order; False where a job never gets enough GPUs."""
+    n = waiting.size
     while n or q.clock[1]:
         kept, renew = 0, False
         for i in range(n):
@@ -305,7 +312,7 @@ def _backfill(q, sizes, order):
                 waiting[kept] = j
                 kept += 1
                 continue
-            _pack(q.gang[j], q.free, q.idle, sizes, first, picked)
+            _pack(q.gang[j], q.free, q.idle, sizes, first, taken, picked)
             renew |= _begin(q, j, picked)
         n = kept
         if renew:

@@ -232,7 +232,7 @@ def _backfill_by_key(m, started, failed, losers):
             note_refusal(m, j)
 
 
-@tiered(seconds=10)
+@tiered(seconds=5)
 def advance_by_key(m, until, most):
     """Visit rounds until something has to be done in Python; returns why."""
     for _ in range(most):
