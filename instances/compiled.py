@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from functools import cache, update_wrapper
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -229,7 +229,7 @@ def _constants(names: dict[str, Any], within: str = "") -> list[tuple[str, str]]
 def _stamp_of(value: Any) -> str | None:
     if isinstance(value, Tiered):
         value = value.machine_code
-    return _stamps.get(value) if callable(value) and type(value) is not type else None
+    return _stamps.get(value) if isinstance(value, FunctionType | Dispatcher) else None
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
