@@ -132,7 +132,7 @@ def test_the_wheel_works_outside_this_folder(built: tuple[Path, Path]) -> None:
     shown = release.run(python, "-m", "gangsched", "compare", "rar-a-0", *options, cwd=folder,
                         quiet=True)  # fmt: skip
     assert re.search(r"first-fit +\d+", shown)
-    some = "tests/instances/test_model.py", "tests/test_layers.py", "tests/test_packaging.py"
+    some = "tests/instances/test_model.py", "tests/test_sources.py", "tests/test_packaging.py"
     assert " passed" in release.run(python, "-m", "pytest", "-q", *some, cwd=project, quiet=True)
 
 

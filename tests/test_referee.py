@@ -166,15 +166,10 @@ def faults(found: list[Table]) -> list[str]:
     return [f"{table}: {fault}" for table in found for fault in wrong(table)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_every_comparison_names_its_referee(page: Path) -> None:
-    found = [table for table in tables(page) if compares(table) and excused(table) is None]
-    assert faults(found) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_what_was_printed_names_its_referee(page: Path) -> None:
-    assert faults([*printed(page)]) == []
+def test_every_comparison_names_its_referee() -> None:
+    found = [table for page in PAGES for table in tables(page)]
+    assert faults([table for table in found if compares(table) and excused(table) is None]) == []
+    assert faults([table for page in PAGES for table in printed(page)]) == []
 
 
 def test_each_exception_is_one() -> None:
