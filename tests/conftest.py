@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import few
+
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
 
@@ -43,6 +45,11 @@ PLACES = {
 }
 #: CPU seconds of a test above which it is listed, and above which a plain one fails the run
 LISTED, TOO_LONG = 2.0, 10.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell tests with many seeds whether this is the plain run."""
+    few.PLAIN = config.getoption("--hypothesis-profile") == "plain"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
