@@ -41,7 +41,7 @@ PLAIN = False  #: whether this is the plain run, as tests/conftest.py finds
 
 
 def each_seed(
-    values: Sequence[int], *, plain: int | None = None, name: str = "seed"
+    values: Sequence[Any], *, plain: int | None = None, name: str = "seed"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each seed, in the plain run for the first ones; a failure names its seed."""
 
@@ -52,7 +52,7 @@ def each_seed(
                 try:
                     test(**given, **{name: value})
                 except Exception as error:
-                    error.add_note(f"{name} = {value}")
+                    error.add_note(f"{name} = {value!r}")
                     raise
 
         whole = inspect.signature(test)

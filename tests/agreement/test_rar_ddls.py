@@ -13,7 +13,7 @@ import pytest
 
 import brute_force
 from broken import Broken
-from few import each_seed, first
+from few import each_seed
 from gangsched.formulations.rar_ddls.problem import RarDdls, complete_schedule
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
 from gangsched.solvers import ExactParams
@@ -183,7 +183,7 @@ def test_contention_is_a_constraint(form: str) -> None:
 SMALL = [s for s in range(60) if optimum(s) <= 3 and len(tiny(s).jobs) <= 3][:10]
 
 
-@pytest.mark.parametrize("seed", first(4, SMALL))
+@each_seed(SMALL, plain=4)
 def test_the_exact_forms_have_one_optimum(seed: int) -> None:
     problem = tiny(seed)
     found = {

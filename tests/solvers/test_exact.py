@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import brute_force
 import gangsched as gs
-from few import each_seed, first
+from few import each_seed
 from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import (
     CompletionTime,
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and boun
 # --- against brute force -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", first(6, SEEDS))
+@each_seed(SEEDS, plain=6)
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     problem = tiny(seed)
     result = solve_exact(problem)
