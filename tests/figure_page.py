@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gangsched.analysis.papers.reproduce import Agreement, FigureRow, Study, from_rows
+from gangsched.analysis.papers.reproduce import FigureRow, Study, from_rows
 from layout import ROOT
 
 DOCS = ROOT / "docs"
-LETTERS = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,3 @@ class FigurePage:
         picture = f"{name.replace(':', '-')}.png"
         assert f"](../images/{picture})" in self.text
         assert (DOCS / "images" / picture).stat().st_size < most_bytes
-
-    def check_what_it_speaks_of(self, name: str, expected: Mapping[str, str]) -> None:
-        """+: agrees, -: does not, ?: not comparable; on the instances, in their order."""
-        found: dict[str, str] = {}
-        for s in self.restored(name).statements:
-            found[s.text] = found.get(s.text, "") + LETTERS.get(s.verdict, "?")
-        assert {text: found[text] for text in expected} == dict(expected)

@@ -124,18 +124,6 @@ $ rm -rf everything
 """
 
 
-def test_a_page_runs_top_to_bottom() -> None:
-    assert [line for line, _ in examples(PAGE, "python")] == [4]
-    run_examples("page", PAGE)
-
-
-def test_a_failing_example_names_its_line() -> None:
-    with pytest.raises(ZeroDivisionError) as caught:
-        run_examples("page.md", PAGE.replace("x = 1", "x = 1 / 0"))
-    last = caught.traceback[-1]
-    assert last.lineno + 1 == 1 + PAGE[: PAGE.index("x = 1")].count("\n")
-
-
 def test_a_wrong_output_is_seen() -> None:
     with pytest.raises(AssertionError):
         run_examples("page", PAGE.replace("\n2\n", "\n3\n"))

@@ -178,14 +178,6 @@ def test_each_exception_is_one() -> None:
     assert {*NO_COMPARISONS} <= used
 
 
-def test_tables_are_found() -> None:
-    found = [table for path in PAGES for table in tables(path) if compares(table)]
-    names = {table.page for table in found if excused(table) is None}
-    assert len(names) >= 12
-    assert sum(table.page == "docs/papers/unisched_figures.md" for table in found) > 30
-    assert {_name(path) for path in PAGES if [*printed(path)]} >= {"README.md", "docs/results.md"}
-
-
 GOOD = (
     "Information: told; seeds: 0 to 2; excluded: no job; parameters: rounds of 60 s; certificate: "
     "certified ratio in the table."
@@ -209,14 +201,6 @@ def test_a_line_that_lacks_something_is_seen() -> None:
         assert faults([made(GOOD.replace(wanted, other))]), wanted
     assert faults([made("Text.")])
     assert faults([made(GOOD, "| policy | miss |")])
-
-
-def test_what_compares_is_recognised() -> None:
-    assert compares(made("", "| workload | jobs |"))  # by its rows
-    assert compares(Table("a.md", 1, "| x | y |", ("| 1 | 2 |",), "", "ltgf:fig9"))
-    assert compares(Table("a.md", 1, "| a | best policy |", ("| 1 | 2 |",), "", ""))
-    assert not compares(Table("a.md", 1, "| option | meaning |", ("| lease | 2 s |",), "", ""))
-    assert not compares(Table("a.md", 1, "| policy | meaning |", ("| `fifo` | first |",), "", ""))
 
 
 def test_settings_cannot_be_empty() -> None:
