@@ -1,4 +1,4 @@
-"""What was checked once, from the solver to the report, is not checked again; what was changed, is."""
+"""What was checked once is not checked again on its way to the report; what was changed, is."""
 
 from __future__ import annotations
 
