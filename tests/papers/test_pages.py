@@ -69,8 +69,8 @@ def test_tests_and_claims_that_pages_name_exist() -> None:
         (page, name) for page, text in pages.items() for name in re.findall(r"`(test_\w+)`", text)
     }
     assert {(page, name) for page, name in named if name not in known} == set()
-    for page in PAGES:
-        claims = {claim.id: claim.verdict.value for claim in CLAIMS.values()}
+    claims = {claim.id: claim.verdict.value for claim in CLAIMS.values()}
+    for page in ("ltgf", "unisched"):
         for first, said, *_ in rows(page, "Claims and guarantees"):
             for claim in re.findall(r"\(`([a-z0-9-]+)`\)", first):
                 assert claim in claims, (page, claim)
