@@ -124,16 +124,6 @@ $ rm -rf everything
 """
 
 
-def test_a_wrong_output_is_seen() -> None:
-    with pytest.raises(AssertionError):
-        run_examples("page", PAGE.replace("\n2\n", "\n3\n"))
-
-
-def test_a_block_is_skipped_only_with_a_reason() -> None:
-    with pytest.raises(SystemExit):
-        run_examples("page", PAGE.replace("not run: needs a cluster", "not run:"))
-
-
 def test_broken_links_are_seen(tmp_path: Path) -> None:
     (tmp_path / "other.md").write_text("# Some heading\n")
     text = (

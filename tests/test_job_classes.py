@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from gangsched.instances import io
 from layout import ROOT
 
@@ -43,22 +41,6 @@ def class_tests(source: str) -> Iterator[int]:
             name = node.args[1]  # type: ignore[union-attr]
             if isinstance(name, ast.Constant) and name.value in OWN:
                 yield node.lineno
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "isinstance(job, DeadlineJob)",
-        "isinstance(jobs[0], (RingJob, int))",
-        "type(job) is ParameterServerJob",
-        "hasattr(job, 'rewards')",
-        "getattr(job, 'preemption_cost', None)",
-        "match job:\n    case DeadlineJob(): pass",
-    ],
-)
-def test_what_is_looked_for(line: str) -> None:
-    assert list(class_tests(line))
-    assert not list(class_tests("isinstance(job, int) or job.kind.has_deadlines"))
 
 
 def test_nobody_asks_for_the_class_of_a_job() -> None:

@@ -30,16 +30,6 @@ def test_every_table_and_figure_is_there() -> None:
     assert not any(takes_trace(name) for name in FIGURES)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    PAGE.check_verdicts_and_settings(name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_page_shows_the_data(name: str) -> None:
-    PAGE.check_it_shows_the_data(name, most_bytes=300_000)
-
-
 # --- printed numbers -----------------------------------------------------------------------------
 
 

@@ -40,21 +40,6 @@ def restored(name: str) -> Study:
     return from_rows(name, data["instances"], rows)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    assert json.loads(restored(name).to_json()) == committed(name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_page_shows_the_data(name: str) -> None:
-    page = (DOCS / "papers" / "ltgf_figures.md").read_text("utf-8")
-    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page, re.DOTALL)
-    assert shown == [restored(name).to_markdown()]
-    assert f"gangsched reproduce {name}" in page
-    assert f"](../images/{path(name)}.png)" in page
-    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 250_000
-
-
 def test_instances_are_those_of_the_paper_s_section_6() -> None:
     """26,505 submissions in 14 days; 11,304 jobs of 16 users on 1,064 and 800 GPUs, thrice."""
     facts = restored("ltgf:fig13").instances

@@ -16,16 +16,6 @@ PAGE = FigurePage("unisched")
 FIGURES = [name for name in TARGETS if name.startswith("unisched:")]
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    PAGE.check_verdicts_and_settings(name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_page_shows_the_data(name: str) -> None:
-    PAGE.check_it_shows_the_data(name, most_bytes=250_000)
-
-
 def test_what_needs_hardware_is_named() -> None:
     """Figs. 1, 3 and 7(a, b) are measurements of trainings; Fig. 2, 4 are drawings."""
     assert "Figs. 1, 3, 7(a) and 7(b)" in PAGE.text
