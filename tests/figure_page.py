@@ -33,7 +33,7 @@ class FigurePage:
         rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
         return from_rows(name, data["instances"], rows)
 
-    def check_it_shows(self, name: str, study: Study) -> None:
+    def check_it_shows(self, name: str, study: Any) -> None:
         shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", self.text, re.DOTALL)
         assert shown == [study.to_markdown()]
         assert f"gangsched reproduce {name}\n" in self.text
