@@ -51,5 +51,6 @@ def test_a_small_figure_has_rows_and_verdicts(name: str) -> None:
     values = [value for row in study.rows for value in row.values.values() if value is not None]
     assert values
     assert all(math.isfinite(value) for value in values)
+    assert study.plot().axes
     again = from_rows(name, study.instances, study.rows)
     assert [s.verdict for s in again.statements] == [s.verdict for s in study.statements]

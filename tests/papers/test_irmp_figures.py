@@ -15,7 +15,7 @@ from gangsched.analysis.comparing.revenue import money_of, revenue_fairness, rev
 from gangsched.analysis.papers.irmp import figures as figures
 from gangsched.analysis.papers.irmp import runs as runs
 from gangsched.analysis.papers.irmp.statements import COUNTINGS
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Study, takes_trace
+from gangsched.analysis.papers.reproduce import TARGETS, Study, takes_trace
 from gangsched.formulations.irmp.problem import paper_problem
 from gangsched.instances import Job
 from gangsched.instances.traces import ReadReport, Trace
@@ -69,37 +69,27 @@ def test_use_of_workers_comes_out_again() -> None:
 
 # --- run again, small ----------------------------------------------------------------------------
 
-SIZE = (8, 10, 3)
 SMALL: dict[str, dict[str, Any]] = {
     "fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8)},
-    "fig5": {"jobs": (3, 5), "servers": (5, 8)},
     "fig6": {"jobs": (3, 5), "servers": (5, 8), "default": (4, 6)},
-    "fig7": {"size": SIZE},
-    "fig8": {"size": SIZE},
     "fig9": {"jobs": (3, 6), "servers": 8},
     "fig10": {"servers": (5, 8), "jobs": 5},
-    "fig11": {"jobs": (8,), "servers": 6, "percent": (60, 80, 100, 120, 140)},
-    "fig12": {"size": SIZE},
-    "fig13": {"size": SIZE},
-    "table2": {"users": (2, 3), "jobs": 8, "servers": 10},
 }
 
 
 @cache
 def small(figure: str) -> Study:
-    alone = {} if figure in ("fig9", "fig10", "fig12") else {"processes": 1}
+    alone = {} if figure in ("fig9", "fig10") else {"processes": 1}
     found: Study = getattr(figures, figure)(**SMALL[figure], **alone, seeds=(0, 1))
     return found
 
 
-@pytest.mark.parametrize("figure", SMALL)
-def test_small_runs_have_rows_verdicts_and_a_picture(figure: str) -> None:
+@pytest.mark.parametrize("figure", ["fig9", "fig10"])
+def test_seconds_are_measured_and_drawn(figure: str) -> None:
     study = small(figure)
-    assert study.name == f"irmp:{figure}"
-    assert {s.verdict for s in study.statements} <= set(Agreement)
-    assert {s.instance.partition(",")[0] for s in study.statements} <= {"linear", "convex"}
+    assert study.rows
+    assert study.statements
     assert study.plot().axes
-    assert [s.instance for s in study.statements]
 
 
 def test_revenue_of_a_small_run_is_that_of_the_solver() -> None:
