@@ -46,30 +46,6 @@ def verdicts(checks: tuple[Check, ...]) -> dict[tuple[str, str], bool]:
 # --- the committed data --------------------------------------------------------------------------
 
 
-def test_lbsgf_is_worth_something_where_contention_is_heavy_and_only_there() -> None:
-    text = "LBSGF alone, with lambda 8: a smaller mean makespan than LS in SJF order"
-    found = verdicts(restored("rar_ddls:fig4").checks)
-    for reading in "AB":
-        assert found[text, f"{reading}, heavy"]
-        assert not found[text, f"{reading}, light"]
-        assert not found[text, f"{reading}, shifted"]
-
-
-def test_every_run_is_there() -> None:
-    """Policies (RAND five times) x seeds x variants x values of the axis."""
-    counts = {name: len(committed(name)["points"]) for name in FIGURES}
-    assert counts == {
-        "rar_ddls:fig4": 14 * 5 * 6,
-        "rar_ddls:fig5": 5 * 6 * 6,
-        "rar_ddls:fig6": 10 * 5 * 6 * 11,
-        "rar_ddls:fig7": 5 * 6 * 4,
-    }
-    settings = {name: committed(name)["settings"] for name in FIGURES}
-    assert [s["T"] for s in settings.values()] == [1200, 1200, 1500, 1200]
-    assert settings["rar_ddls:fig6"]["servers"] == list(range(10, 21))
-    assert settings["rar_ddls:fig7"]["lambda"] == [1, 2, 4, 8]
-
-
 def test_no_run_beats_its_bound() -> None:
     points = [point for name in FIGURES for point in restored(name).points]
     assert all(point.ratio is None or point.ratio >= 1 for point in points)
