@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from statistics import fmean
@@ -10,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from figure_page import DOCS, FigurePage
 from gangsched.analysis.papers.ltgf import figures as figures
-from gangsched.analysis.papers.reproduce import TARGETS, FigureRow, Study, from_rows
+from gangsched.analysis.papers.reproduce import TARGETS, Study
 from gangsched.solvers.policy import information_of
-from layout import ROOT
 
-DOCS = ROOT / "docs"
 FIGURES = [name for name in TARGETS if name.startswith("ltgf:")]
 PHILLY, VENUS = (
     ("Philly, load 0.9", "Philly, load 1.2", "Philly, 210 nodes"),
@@ -24,20 +22,8 @@ PHILLY, VENUS = (
 CROWDED = ("Philly, load 0.9", "Philly, load 1.2", "Venus-like, 100 nodes")
 
 
-def path(name: str) -> str:
-    return name.replace(":", "-")
-
-
-def committed(name: str) -> dict[str, Any]:
-    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
-
-
-def restored(name: str) -> Study:
-    data = committed(name)
-    rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return from_rows(name, data["instances"], rows)
+PAGE = FigurePage("ltgf")
+committed, restored = PAGE.committed, PAGE.restored
 
 
 def test_instances_are_those_of_the_paper_s_section_6() -> None:
