@@ -268,7 +268,7 @@ def test_a_file_of_a_checkpoint_cannot_run_code(
     pickle.loads(pickle.dumps(Bomb()))  # that it would
     Path("it-ran").unlink()
     old = b"0" * 64 + b"\n" + pickle.dumps(("0.1.0", Bomb()))
-    with pytest.raises(ValueError, match=r"gangsched 0\.1, a pickle, which could run code"):
+    with pytest.raises(ValueError, match="not a checkpoint of a run: it is no archive"):
         Checkpoint.load(written(tmp_path, old))
     np.savez("bomb.npz", head=np.array([Bomb()], dtype=object))
     with pytest.raises(ValueError, match="not a checkpoint of a run: it cannot be read"):
