@@ -4,7 +4,7 @@
     python3 run.py demo [ARGS]   the main job: compare solvers on a named instance, picture in out/
     python3 run.py test [ARGS]   the plain tests; ARGS go to pytest
     python3 run.py test --all    all tests: papers, documentation, processes, slow ones
-    python3 run.py check         lint, format and types
+    python3 run.py check         lint, format, docstrings, types and layers
     python3 run.py site          the documentation as a site, in build/site
     python3 run.py notebooks     the notebooks alone, executed, in build/notebooks
     python3 run.py release oldest|newest   build the wheel, and test it outside this folder
@@ -96,21 +96,27 @@ def demo(args: list[str]) -> int:
 
 def test(args: list[str]) -> int:
     """Run the tests, with the same generated examples every time."""
-    chosen = ["--hypothesis-profile=plain"]
-    if "--all" in args:
-        args = [arg for arg in args if arg != "--all"]
-        chosen = ["--hypothesis-profile=ci", "-m", "not exhaustive"]
-    processes = ["-n", "auto", "--maxprocesses=4", "--dist=worksteal"]
-    return call("-m", "pytest", *chosen, *processes, *args)
+    pytest = ["-m", "pytest", "-n", "auto", "--maxprocesses=4", "--dist=worksteal"]
+    if "--all" not in args:
+        return call(*pytest, "--hypothesis-profile=plain", *args)
+    args = [arg for arg in args if arg != "--all"]
+    code = call(*pytest, "--hypothesis-profile=ci", "-m", "not exhaustive", *args)
+    examples = [*pytest, "--doctest-modules", "--pyargs", "gangsched", "-m", "docs"]
+    return code if args else code or call(*examples)
 
 
 def check(_: list[str]) -> int:
     """Run the static checks, all of them even when one fails."""
-    steps = ["ruff check", "ruff format --check", "mypy -p gangsched"]
+    steps = ["ruff check", "ruff format --check", "numpydoc lint", "mypy -p gangsched"]
+    folders = "package", "instances", "formulations", "solvers", "analysis"
+    sources = [str(path) for folder in folders for path in sorted(ROOT.glob(f"{folder}/**/*.py"))]
     codes = []
     for step in steps:
         say(step)
-        codes.append(call("-m", *step.split()))
+        files = sources if step == "numpydoc lint" else []
+        codes.append(call("-W", "ignore", "-m", *step.split(), *files))
+    say("lint-imports")
+    codes.append(call("--no-cache", "--no-logo", python=PYTHON.with_name("lint-imports")))
     return next((code for code in codes if code), 0)
 
 

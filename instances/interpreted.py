@@ -40,25 +40,25 @@ def interpret(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     >>> numbers.tolist()
     [6, 8]
     """
-    opened: dict[int, Cells] = {}
+    opened: dict[int, _Cells] = {}
     result = function(*[_opened(value, opened) for value in args])
     for cells in opened.values():
         cells.write_back()
     return result
 
 
-def _opened(value: Any, opened: dict[int, Cells]) -> Any:
+def _opened(value: Any, opened: dict[int, _Cells]) -> Any:
     """What stands in for a value: for an array its cells, the same for the same array."""
     if isinstance(value, np.ndarray):
         if id(value) not in opened:
-            opened[id(value)] = Cells(value) if value.dtype.names is None else Rows(value)
+            opened[id(value)] = _Cells(value) if value.dtype.names is None else Rows(value)
         return opened[id(value)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*[_opened(part, opened) for part in value])
     return value
 
 
-class Cells(dict[Any, Any]):
+class _Cells(dict[Any, Any]):
     """The numbers of an array that were read or set, by index."""
 
     def __init__(self, array: NDArray[Any]) -> None:
@@ -66,7 +66,7 @@ class Cells(dict[Any, Any]):
 
     def __missing__(self, at: Any) -> Any:
         if isinstance(at, int) and len(self.shape) == 2:
-            return Line(self, at)
+            return _Line(self, at)
         if (min(at) if isinstance(at, tuple) else at) < 0:
             raise IndexError(f"index {at} is below 0")
         value = self[at] = self.array[at].item()
@@ -86,12 +86,12 @@ class Cells(dict[Any, Any]):
         return list(self.values())
 
 
-class Line:
+class _Line:
     """One line of a table of cells."""
 
     __slots__ = ("cells", "line", "size")
 
-    def __init__(self, cells: Cells, line: int) -> None:
+    def __init__(self, cells: _Cells, line: int) -> None:
         self.cells, self.line, self.size = cells, line, cells.shape[1]
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Line:
         self.cells[self.line, at] = value
 
 
-class Rows(Cells):
+class Rows(_Cells):
     """The rows of an array of records, each with its fields."""
 
     def __init__(self, array: NDArray[Any]) -> None:

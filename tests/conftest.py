@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import few
+
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
 
@@ -20,8 +22,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as for what a shell run
 
 # No deadlines: a test may not depend on how fast the machine is.
 settings.register_profile("dev", deadline=None)
+# The same examples each time, of which more would find no more; `deep` draws new ones.
 settings.register_profile(
     "ci",
+    max_examples=50,
     deadline=None,
     derandomize=True,
     print_blob=True,
@@ -31,9 +35,11 @@ settings.register_profile("plain", parent=settings.get_profile("ci"), max_exampl
 settings.register_profile("deep", parent=settings.get_profile("dev"), max_examples=2_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+MOST_EXAMPLES = {"plain": 20, "ci": 100}  #: by profile, of tests that say their own number
+
 #: marker and the tests that it is for, by path; `process` and `slow` stand beside the tests
 PLACES = {
-    "docs": ("test_docs.py", "test_docstrings.py", "test_words.py", "reference/"),
+    "docs": ("test_docs.py", "test_words.py", "reference/"),
     "papers": (
         "papers/",
         "theorems/",
@@ -45,16 +51,24 @@ PLACES = {
 LISTED, TOO_LONG = 2.0, 10.0
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell tests with many seeds whether this is the plain run."""
+    few.PLAIN = config.getoption("--hypothesis-profile") == "plain"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by where they stand, and draw fewer examples in the plain run."""
+    """Mark tests by where they stand, and draw fewer examples where they say their own number."""
     for item in items:
+        if not item.path.is_relative_to(HERE):  # an example of the package
+            item.add_marker("docs")
+            continue
         place = item.path.relative_to(HERE).as_posix()
         for name, starts in PLACES.items():
             if place.startswith(starts):
                 item.add_marker(name)
-    if config.getoption("--hypothesis-profile") == "plain":
-        for item in items:
-            draw_fewer(item, settings.get_profile("plain").max_examples)
+    profile = config.getoption("--hypothesis-profile")
+    for item in items if profile in MOST_EXAMPLES else ():
+        draw_fewer(item, MOST_EXAMPLES[profile])
 
 
 def draw_fewer(item: pytest.Item, most: int) -> None:

@@ -1,8 +1,10 @@
-"""Cases of a long test of which the plain run takes some only; names stay as they are."""
+"""Cases of a long test, of which the plain run takes some only."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import inspect
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -33,3 +35,29 @@ def but(slow: Container[Any], values: Iterable[Any]) -> list[Any]:
     """Leave to the plain run what is not named."""
     values = list(values)
     return chosen([v not in slow for v in values], values)
+
+
+PLAIN = False  #: whether this is the plain run, as tests/conftest.py finds
+
+
+def each_seed(
+    values: Sequence[Any], *, plain: int | None = None, name: str = "seed"
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each seed, in the plain run for the first ones; a failure names its seed."""
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def looped(**given: Any) -> None:
+            for value in values[: plain if PLAIN else None]:
+                try:
+                    test(**given, **{name: value})
+                except Exception as error:
+                    error.add_note(f"{name} = {value!r}")
+                    raise
+
+        whole = inspect.signature(test)
+        others = [own for own in whole.parameters.values() if own.name != name]
+        looped.__signature__ = whole.replace(parameters=others)  # type: ignore[attr-defined]
+        return looped
+
+    return decorated

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import random
+import sys
 from collections import Counter
 from fractions import Fraction
 from math import ceil, floor
@@ -25,7 +26,6 @@ import numpy as np
 import deadline_optimum
 import gangsched as gs
 import preemptive
-from benchmarks.table import deliver
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.proofs.model_prices import model_price_bound
@@ -251,7 +251,14 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="page whose table is replaced")
     options = parser.parse_args()
     total = survey(range(options.count), options.processes)
-    deliver(report(total, options.count), options.into, MARKERS)
+    text = report(total, options.count)
+    if options.into is None:
+        sys.stdout.write(text + "\n")
+    else:
+        before, rest = options.into.read_text("utf-8").split(MARKERS[0])
+        after = rest.split(MARKERS[1])[1]
+        page = f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}"
+        options.into.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ def test_a_figure_is_judged_and_drawn_from_its_data(name: str, tmp_path: Path) -
     else:
         study = page.restored(name)
     assert json.loads(study.to_json()) == known
+    page.check_it_shows(name, study)
     study.write(tmp_path)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".png"]
 
@@ -50,5 +51,6 @@ def test_a_small_figure_has_rows_and_verdicts(name: str) -> None:
     values = [value for row in study.rows for value in row.values.values() if value is not None]
     assert values
     assert all(math.isfinite(value) for value in values)
+    assert study.plot().axes
     again = from_rows(name, study.instances, study.rows)
     assert [s.verdict for s in again.statements] == [s.verdict for s in study.statements]

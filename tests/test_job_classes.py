@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from gangsched.instances import io
 from layout import ROOT
 
@@ -45,23 +43,6 @@ def class_tests(source: str) -> Iterator[int]:
                 yield node.lineno
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "isinstance(job, DeadlineJob)",
-        "isinstance(jobs[0], (RingJob, int))",
-        "type(job) is ParameterServerJob",
-        "hasattr(job, 'rewards')",
-        "getattr(job, 'preemption_cost', None)",
-        "match job:\n    case DeadlineJob(): pass",
-    ],
-)
-def test_what_is_looked_for(line: str) -> None:
-    assert list(class_tests(line))
-    assert not list(class_tests("isinstance(job, int) or job.kind.has_deadlines"))
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_nobody_asks_for_the_class_of_a_job(file: str) -> None:
-    found = list(class_tests(Path(ROOT, file).read_text("utf-8")))
-    assert not found, f"{file}: lines {found}"
+def test_nobody_asks_for_the_class_of_a_job() -> None:
+    lines = {file: list(class_tests(Path(ROOT, file).read_text("utf-8"))) for file in FILES}
+    assert {file: found for file, found in lines.items() if found} == {}

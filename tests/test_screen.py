@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import re
 
-import pytest
 from rich.console import Console
 from rich.table import Table
 
+from few import each_seed
 from gangsched.screen import new_table, show_table
 
 NAMES = ("fifo", "unisched:static-profiler", "any policy")
@@ -36,7 +36,7 @@ def shown(width: int) -> list[str]:
     return re.split(r"\n{2,}", "\n".join(lines))
 
 
-@pytest.mark.parametrize("width", range(45, 100))
+@each_seed(range(45, 100), name="width")
 def test_no_number_is_cut_and_each_stands_beside_its_name(width: int) -> None:
     tables = shown(width)
     assert "…" not in "".join(tables)
@@ -51,7 +51,7 @@ def test_a_wide_screen_has_one_table() -> None:
     assert len(shown(60)) > 1
 
 
-@pytest.mark.parametrize("width", range(45, 100))
+@each_seed(range(45, 100), name="width")
 def test_a_ratio_stands_with_what_it_is_a_ratio_of(width: int) -> None:
     """A table below has no rows that say nothing there."""
     tables = [text for text in shown(width) if "1.5528" in text]

@@ -18,7 +18,7 @@ import pytest
 import gangsched as gs
 from brute_force import optimum
 from certified_cases import cases, corrupted
-from few import but
+from few import but, each_seed
 from gangsched import verify
 from gangsched.analysis.proofs.verify import RULES
 from gangsched.formulations import CompletionTime, RarDdls
@@ -227,7 +227,7 @@ def test_all_kinds_of_certificates_are_tried() -> None:
 # --- search --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_a_search_proves_the_optimum_and_no_more(seed: int) -> None:
     problem = tiny(seed)
     best = optimum(problem)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deadline_optimum import optimum, random_problem
+from few import each_seed
 from gangsched import solve_exact
 from gangsched.formulations import DeadlineRewards, build
 from gangsched.formulations import deadline_rewards_forms as forms
@@ -21,7 +22,7 @@ def problem_of(seed: int) -> DeadlineRewards:
     return random_problem(np.random.default_rng([6, seed]), elastic=seed % 3 == 0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_model_has_the_optimum(seed: int) -> None:
     problem = problem_of(seed)
     result = solve_exact(problem)
@@ -29,7 +30,7 @@ def test_the_model_has_the_optimum(seed: int) -> None:
     assert result.objective == optimum(problem)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_a_schedule_fits_the_model_and_comes_back(seed: int) -> None:
     problem = problem_of(seed)
     schedule = reward_list(problem).solution

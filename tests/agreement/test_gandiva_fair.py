@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.gandiva_fair.forms import constraints, prices
 from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
@@ -30,7 +31,7 @@ TABLE3 = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
 
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize("aim", SOLVERS)
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_form_and_solver_have_the_same_optimum(seed: int, aim: Aim, capped: bool) -> None:
     market = any_market(seed, capped=capped, aim=aim)
     model = market.build()

@@ -13,6 +13,7 @@ import pytest
 
 import revenue_optimum
 from broken import Broken
+from few import each_seed
 from gangsched.formulations.irmp import forms as irmp_forms
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import (
@@ -76,7 +77,7 @@ def proven(problem: Irmp, form: str) -> float:
 
 
 @pytest.mark.parametrize("form", EXACT)
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_exact_forms_find_the_optimum(form: str, seed: int) -> None:
     problem = tiny(seed)
     result = branch_and_bound(problem, params=ExactParams(form=form))
@@ -96,7 +97,7 @@ def test_the_random_problems_are_worth_trying() -> None:
 
 
 @pytest.mark.parametrize("form", BOUNDS)
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_relaxations_are_never_below_the_optimum(form: str, seed: int) -> None:
     result = branch_and_bound(tiny(seed), params=ExactParams(form=form))
     assert result.solution is None
@@ -131,7 +132,7 @@ def linear_optimum(problem: Irmp, form: str) -> float:
     return float(pyo.value(native.objective))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
     """(6) and (5) without (5d) have one optimum; and with equal servers, so have their classes."""
     problem = tiny(seed)
@@ -150,7 +151,7 @@ def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
 
 
 @pytest.mark.parametrize("form", EXACT)
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_jobs_that_must_run_may_cost(form: str, seed: int) -> None:
     rng = np.random.default_rng([6, seed])
     problem = revenue_optimum.random_problem(rng, jobs=2, horizon=6, optional=False)
@@ -229,7 +230,7 @@ def test_a_user_without_jobs_earns_nothing() -> None:
         assert fine.status.value in ("optimal", "unknown")
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_promises_of_random_problems_are_kept(seed: int) -> None:
     """Each user is promised what it earns when its jobs are alone on its own servers."""
     problem = tiny(seed)
@@ -348,7 +349,7 @@ def cases(seed: int) -> Iterator[tuple[str, Schedule]]:
         yield from changes(schedule, len(problem.instance.cluster.nodes))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_literal_model_accepts_exactly_what_the_checker_accepts(seed: int) -> None:
     problem = tiny(seed)
     model = problem.build("literal")
@@ -373,7 +374,7 @@ def test_there_are_schedules_of_both_kinds() -> None:
     assert all(False in found for change, found in verdicts.items() if change != "left out")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_columns_are_the_runs_that_are_worth_choosing(seed: int) -> None:
     """A feasible schedule earns the same in the model; what it cuts down is one of the model's."""
     problem = tiny(seed)
@@ -395,7 +396,7 @@ def test_the_columns_are_the_runs_that_are_worth_choosing(seed: int) -> None:
     assert alike
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_columns_by_brute_force(seed: int) -> None:
     problem, horizon = tiny(seed), 5
     listed = {
@@ -414,7 +415,7 @@ def test_columns_by_brute_force(seed: int) -> None:
 
 
 @pytest.mark.parametrize("form", BOUNDS)
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_every_schedule_is_one_of_the_relaxations(form: str, seed: int) -> None:
     problem = tiny(seed)
     model = problem.build(form)

@@ -13,7 +13,7 @@ import pytest
 
 import brute_force
 from broken import Broken
-from few import first
+from few import each_seed
 from gangsched.formulations.rar_ddls.problem import RarDdls, complete_schedule
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
 from gangsched.solvers import ExactParams
@@ -82,7 +82,7 @@ def only_late(violations: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("form", ["compact", "literal"])
-@pytest.mark.parametrize("seed", first(3, range(6)))
+@each_seed(range(6), plain=3)
 def test_the_model_accepts_what_the_checker_accepts(form: str, seed: int) -> None:
     problem, rng = tiny(seed), np.random.default_rng(seed)
     nodes = len(problem.instance.cluster.nodes)
@@ -183,7 +183,7 @@ def test_contention_is_a_constraint(form: str) -> None:
 SMALL = [s for s in range(60) if optimum(s) <= 3 and len(tiny(s).jobs) <= 3][:10]
 
 
-@pytest.mark.parametrize("seed", first(4, SMALL))
+@each_seed(SMALL, plain=4)
 def test_the_exact_forms_have_one_optimum(seed: int) -> None:
     problem = tiny(seed)
     found = {

@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from broken import Broken
+from few import each_seed
 from gangsched.formulations.unisched.forms import _placed
 from gangsched.formulations.unisched.problem import CellAllocation, UniSched, covers
 from gangsched.instances import Cluster, Instance, Schedule, Segment
@@ -180,7 +181,7 @@ def tiny(
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(range(20))
 def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> None:
     problem = tiny(seed, allocations, leases=2 + seed % 2)
     best, schedule = best_of_all(problem, leases_of(problem))
@@ -195,7 +196,7 @@ def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> No
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
 @pytest.mark.parametrize("lexicographic", [False, True])
-@pytest.mark.parametrize("seed", range(20, 28))
+@each_seed(range(20, 28))
 def test_both_forms_agree_where_suspensions_count(
     seed: int, lexicographic: bool, allocations: str
 ) -> None:
@@ -223,7 +224,7 @@ def changes(schedule: Schedule) -> Iterator[Schedule]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(30, 40))
+@each_seed(range(30, 40))
 def test_the_model_takes_every_schedule_at_its_worth(
     seed: int, allocations: str, form: str
 ) -> None:
@@ -345,7 +346,7 @@ def test_single_free_gpus_are_no_cell_of_two(form: str) -> None:
         assert branch_and_bound(problem, params=ExactParams(form=form)).objective == optimum
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(range(30))
 def test_pieces_that_fit_are_placed(seed: int) -> None:
     """What fills nodes, cut at random; and one that best fit alone does not place."""
     rng = np.random.default_rng(seed)
@@ -377,7 +378,7 @@ def test_who_goes_on_keeps_its_nodes() -> None:
 # -- the printed model ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_the_printed_model_is_vacuous(seed: int) -> None:
     """Its optimum is the sum of all first rewards, without a single free GPU."""
     problem = tiny(seed, "cells", leases=3)
@@ -492,7 +493,7 @@ def compact_optimum(problem: UniSched) -> float:
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(40, 60))
+@each_seed(range(40, 60))
 def test_the_compact_form_is_a_bound(seed: int, allocations: str) -> None:
     problem = tiny(seed, allocations, leases=4, released=False, sr_aware=bool(seed % 2))
     assert compact_optimum(problem) >= branch_and_bound(problem).objective - 1e-6
@@ -500,7 +501,7 @@ def test_the_compact_form_is_a_bound(seed: int, allocations: str) -> None:
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
 @pytest.mark.parametrize("gang", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_the_compact_form_is_exact_for_equal_gangs(seed: int, gang: int, allocations: Any) -> None:
     """Where the gang divides what is free on each node."""
     problem = tiny(seed, allocations, leases=4, released=False)

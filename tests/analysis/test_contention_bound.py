@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import gangsched as gs
 import tiny
 from brute_force import optimum
+from few import each_seed
 from gangsched.analysis.proofs import contention
 from gangsched.analysis.proofs.contention import contention_bound
 from gangsched.analysis.proofs.makespan import InvalidCertificate, configuration_bound
@@ -75,7 +76,7 @@ def test_a_longer_job_takes_the_place_of_the_smallest() -> None:
     gs.verify_bound(problem, bound)
 
 
-@pytest.mark.parametrize("seed", tiny.SEEDS[:40])
+@each_seed(tiny.SEEDS[:40])
 def test_no_optimum_is_below_the_bound(seed: int) -> None:
     problem = tiny.tiny(seed)
     for bound in (contention._clique_bound(problem), contention._uplink_bound(problem)):

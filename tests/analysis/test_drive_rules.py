@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from few import first
+from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, User, heterogeneous
 from gangsched.solvers import Conservative, Easy, IsolationArea, ServerFillingSrpt, SmallestArea
@@ -52,7 +52,7 @@ def by_name(policy: Any) -> str:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=by_name)
-@pytest.mark.parametrize("seed", first(2, range(8)))
+@each_seed(range(8), plain=2)
 def test_rules_decide_as_their_references(policy: Any, seed: int) -> None:
     instance = crowd(seed, SIZES[seed % 4])
     rules: dict[str, Any] = {"spread": seed == 4, "round_length": [60, 20][seed // 4]}
@@ -62,7 +62,7 @@ def test_rules_decide_as_their_references(policy: Any, seed: int) -> None:
     assert drive(instance, policy, resume=part.checkpoint, **rules) == run
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_on_models_the_rule_decides_as_its_reference(seed: int) -> None:
     sizes = [("v100", 2, 4), ("p100", 3, 4), ("k80", 2, 8)]
     made = crowd(seed, [4, 4, 4, 4, 8])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairest import fairest, integrand, tiny
+from few import each_seed
 from gangsched.analysis.proofs import verify_ltgf as certificates
 from gangsched.analysis.proofs.fluid_fairness import contended_bound, fluid_bound, life_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
@@ -100,7 +101,7 @@ def test_lambda_is_that_of_the_program_over_all_sets(problem: LtgfFluid) -> None
     assert wanted * (1 - 1e-7) <= bound.value <= wanted * (1 + 1e-7)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_the_convex_program_attains_it(seed: int) -> None:
     problem = LtgfFluid.of(tiny(seed, users=seed % 3, jobs=5).instance)
     model = problem.build()
@@ -245,7 +246,7 @@ def by_slots(problem: Ltgf) -> Fraction:
 
 
 @pytest.mark.parametrize("users", [0, 1, 2])
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_it_is_no_less_than_what_all_active_sets_allow(seed: int, users: int) -> None:
     problem = tiny(seed, users=users, jobs=5, longest=6)
     bound = life_bound(problem)

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 import gangsched as gs
-from few import first
+from few import each_seed, first
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.model_price_core import certify, evaluate_models
 from gangsched.analysis.proofs.model_prices import model_price_bound
@@ -130,14 +130,14 @@ def climbed(jobs: list[dict[str, Any]], edges: list[int], prices: Any) -> tuple[
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_least_costs_are_those_of_linear_programs(seed: int) -> None:
     jobs, edges, prices = draw(np.random.default_rng(seed))
     wanted = sum(least_cost(job, edges, prices.tolist()) for job in jobs)
     assert climbed(jobs, edges, prices)[0] == pytest.approx(wanted, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     jobs, edges, prices = draw(np.random.default_rng(seed))
     c, scale = columns(jobs, edges), 2**20
@@ -296,7 +296,7 @@ def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> N
         verify_bound(problem, Bound(more, "too much", bound.certificate))
 
 
-@pytest.mark.parametrize("seed", range(120))
+@each_seed(range(120))
 def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     """A changed list may prove something else; it never proves more than the best schedule has."""
     rng = random.Random(seed)

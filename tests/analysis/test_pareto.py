@@ -9,7 +9,7 @@ import pytest
 
 import gangsched as gs
 from brute_force import every_schedule
-from few import first
+from few import each_seed
 from gangsched.analysis.comparing.pareto import ParetoFront, pareto_front, pooled
 from gangsched.analysis.show import plots
 from gangsched.analysis.show.pareto_plot import SHIFTS, _box, _overlap, _shifts, pareto_plot
@@ -22,7 +22,7 @@ from tiny import tiny
 SOLVERS = [name for name in PROBLEMS["rar-ddls"].solvers if name != "exact"]
 
 
-@pytest.mark.parametrize("seed", first(4, range(12)))
+@each_seed(range(12), plain=4)
 def test_no_schedule_is_below_the_bounds(seed: int) -> None:
     problem = tiny(seed)
     front = pareto_front(gs.compare(problem, SOLVERS), "quick")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
-from few import first
+from few import each_seed
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.price_core import evaluate, evaluate_exactly
 from gangsched.analysis.proofs.prices import price_bound
@@ -217,7 +217,7 @@ def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
 
 
 @pytest.mark.parametrize("measure", SUMS)
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> None:
     problem = crowd(seed, measure)
     bound = price_bound(problem, intervals=60)
@@ -227,7 +227,7 @@ def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> N
         verify_bound(problem, Bound(more, "too much", bound.certificate))
 
 
-@pytest.mark.parametrize("seed", first(60, range(300)))
+@each_seed(range(300), plain=60)
 def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     """A changed list may prove something else; it never proves more than the best schedule has."""
     rng = random.Random(seed)
@@ -367,7 +367,7 @@ def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:
 # --- the best known schedule ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_area_order_is_a_schedule_on_the_nodes(seed: int) -> None:
     problem = crowd(seed, SUMS[seed % 3])
     result = area_order(problem)
@@ -425,7 +425,7 @@ def test_a_policy_may_be_the_best_that_is_known() -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(range(20))
 def test_a_pool_run_is_a_schedule_in_its_order(seed: int, dynamic: bool) -> None:
     problem = crowd(seed, SUMS[seed % 3])
     run = run_pool(problem, dynamic=dynamic)

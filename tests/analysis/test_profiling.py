@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadline_optimum import optimum, random_problem
+from few import each_seed
 from gangsched.analysis.comparing.profiling import PROFILED, Profiling
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving.drive import drive
@@ -45,7 +46,7 @@ def workload(seed: int, jobs: int = 25) -> Instance[DeadlineJob]:
 @pytest.mark.parametrize(
     ("policy", "seconds"), [(UniSchedPolicy(profiler_reward=1e4), 300), (Chronus(), 60)]
 )
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(range(4))
 def test_no_policy_that_profiles_wins_more(policy: Any, seconds: int, seed: int) -> None:
     instance = workload(seed)
     run = drive(instance, policy)

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gangsched as gs
+from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.cli.app import app
@@ -61,7 +62,7 @@ def made_of(rows: Sequence[Sequence[Any]], tmp_path: Path, sizes: Sequence[int] 
     return to_instance(read_csv(write(rows, tmp_path / "log.csv")), Cluster.of_sizes(sizes))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_each_job_waits_as_in_the_log(seed: int, tmp_path: Path) -> None:
     rows = log_of(seed)
     made = made_of(rows, tmp_path)

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gangsched as gs
+from few import each_seed
 from gangsched.analysis.comparing.regret import (
     FAIR,
     STAND_INS,
@@ -50,7 +51,7 @@ def ledgers_of(
     return dict(found.ledgers)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(range(4))
 def test_terms_add_up_to_the_loss_in_both_orders(seed: int) -> None:
     made = ledgers_of(crowd(seed))
     assert list(made) == NAMES

@@ -234,15 +234,6 @@ def test_small_studies_hold_every_policy_and_instance(name: str) -> None:
     assert study.to_json() == getattr(figures, name)(cases=small(), policies=POLICIES).to_json()
 
 
-def test_small_studies_of_lease_terms_and_sizes() -> None:
-    study = figures.fig9(cases=small(), leases=(600, 900))
-    assert study.xs("crowd") == (600, 900)
-    assert len(study.rows) == 2 * 3 * 2
-    study = figures.fig14(cases=small(), sizes=(1.0, 1.5))
-    assert (list(study.instances), study.xs("small")) == (["small"], (6, 9))
-    assert study.policies == ("Tiresias-L", "LTGF (8)", "LTGF (16)")
-
-
 def test_a_run_is_the_driver_s() -> None:
     """Of the first case, with the rules of the paper."""
     case = small()[1]

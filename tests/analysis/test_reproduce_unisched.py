@@ -26,13 +26,9 @@ from gangsched.analysis.papers.unisched import statements as statements
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.instances.generate import offered_load
 from gangsched.instances.model import TargetMetric
-from gangsched.solvers import Fifo, Profiled
+from gangsched.solvers import Fifo
 from gangsched.solvers.policies.srtf import Srtf
 from gangsched.solvers.policy import Policy
-from gangsched.solvers.unisched.chronus import Chronus
-from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
-from gangsched.solvers.unisched.genie import Genie
-from gangsched.solvers.unisched.optimus import Optimus
 from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 AGREES, DIFFERS, OPEN = Agreement.AGREES, Agreement.DIFFERS, Agreement.OPEN
@@ -295,30 +291,6 @@ def test_every_point_has_every_seed(name: str, canned: list[FigureCell]) -> None
             assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
 
 
-def policies(seen: Sequence[FigureCell], instance: str, x: int | None = None) -> dict[str, Policy]:
-    return {t.policy: t.make() for t in seen if (t.instance, t.x) == (instance, x)}
-
-
-def unisched(policy: Policy) -> UniSchedPolicy:
-    assert isinstance(policy, UniSchedPolicy)
-    return policy
-
-
-def test_fig6_compares_what_the_paper_compares(canned: list[FigureCell]) -> None:
-    study = made("fig6")
-    found = policies(canned, "P_MIX1")
-    assert list(study.instances)[:6] == [*figures.WORKLOADS]
-    profiled = ["GENIE, profiled", "Hydra, profiled", "Optimus, profiled", "Themis, profiled"]
-    assert list(found)[:6] == ["UniSched, profiled", "3Sigma, learned", *profiled]
-    assert unisched(found["UniSched, profiled"]) == UniSchedPolicy()
-    assert unisched(found["UniSched, told"]) == UniSchedPolicy(profiling="none")
-    assert unisched(found["UniSched, profilers worth 1"]) == UniSchedPolicy(profiler_reward=1.0)
-    assert study.xs("H_MIX2 by density") == figures.DENSITIES
-    assert study.value("P_MIX1", "GENIE, told", "ratio") == 1.5
-    loads = {t.x: t.workload.density for t in canned if t.workload.density}
-    assert loads == {x: x for x in (80, 120, 140, 160)}  # at 100 %: runs of (a) and (b)
-
-
 @pytest.mark.parametrize("name", ["fig6", "table3"])
 def test_every_row_names_how_its_policy_knows_run_times(
     name: str, canned: list[FigureCell]
@@ -341,68 +313,6 @@ def runs_profiling(policy: Policy) -> bool:
     """Whether jobs are profiled when the policy runs them."""
     run = drive(toy(), policy, round_length=60)
     return bool((run.events.kind == EventKind.PROFILE).any())
-
-
-def test_elastic_baselines_are_those_of_the_paper() -> None:
-    genie, optimus = (runs.POLICIES[f"{name}, told"]() for name in ("GENIE", "Optimus"))
-    assert genie == Genie(elastic=True)
-    assert optimus == Optimus(elastic=True, estimates=runs.DurationEstimates())
-    assert runs.POLICIES["GENIE rigid, profiled"]() == Profiled(policy=Genie())
-    assert runs.POLICIES["EDF, profiled"]() == Profiled(policy=EarliestDeadline())
-
-
-def test_parts_are_switched_off_one_at_a_time(canned: list[FigureCell]) -> None:
-    made("fig9")
-    parts = policies(canned, "H_MIX1")
-    static, users = (unisched(parts[n]) for n in ("static profiler", "users' epochs"))
-    assert static == UniSchedPolicy(profiling="static", profiler_nodes=1)
-    assert users == UniSchedPolicy(iterations="maximum")
-    careful, true = (unisched(parts[n]) for n in ("epochs at the 90 % quantile", "epochs known"))
-    assert (careful.quantile, true.iterations) == (0.9, "true")
-    assert unisched(parts["epochs without a prior"]) == UniSchedPolicy(iterations="ensemble")
-    costs = statements.costs_of("H_MIX2")
-    unaware = policies(canned, costs, 4)["costs not estimated"]
-    assert unisched(unaware) == UniSchedPolicy(sr_aware=False)
-    assert {t.workload.cost for t in canned if (t.instance, t.x) == (costs, 4)} == {4}
-    noisy = policies(canned, statements.noise_of("P_MIX2"), 60)["UniSched"]
-    assert unisched(noisy) == UniSchedPolicy(noise=0.6)
-
-
-def test_leases_with_printed_rounding_and_without_costs(canned: list[FigureCell]) -> None:
-    made("fig10")
-    name = statements.lease_of("H_MIX1")
-    found = {t.policy: t for t in canned if (t.instance, t.x) == (name, 30)}
-    plain, printed, free = (
-        found[label] for label in ("UniSched", "printed rounding", "suspensions free")
-    )
-    assert unisched(plain.make()) == UniSchedPolicy(lease=1800)
-    assert unisched(printed.make()) == UniSchedPolicy(lease=1800, rounding="paper")
-    assert unisched(free.make()) == UniSchedPolicy(lease=1800)
-    assert (plain.workload.cost, printed.workload.cost, free.workload.cost) == (1, 1, 0)
-    grid = found["starts at multiples of the lease"]
-    assert unisched(grid.make()) == UniSchedPolicy(lease=1800, starts="grid")
-    feasible = policies(canned, "P_SLO")["feasible only"]
-    assert unisched(feasible) == UniSchedPolicy(selector="feasible")
-
-
-def test_between_chronus_and_unisched(canned: list[FigureCell]) -> None:
-    made("fig12")
-    found = policies(canned, "P_MIX2")
-    assert found["Chronus"] == Chronus()
-    estimator, selector = found["Chronus + Estimator"], unisched(found["Chronus + Selector"])
-    assert isinstance(estimator, Chronus)
-    assert estimator.sr_aware
-    assert estimator.estimates == runs.DurationEstimates()
-    assert selector == UniSchedPolicy(iterations="maximum", sr_aware=False)
-
-
-def test_allocations_by_share_of_hostile_jobs(canned: list[FigureCell]) -> None:
-    made("fig11")
-    found = policies(canned, "H_MIX2", 40)
-    kinds = {label: unisched(policy).allocations for label, policy in found.items()}
-    assert kinds == {"UniSched": "cells", "consolidated": "consolidated", "exact": "exact"}
-    shares = {t.x: t.workload.hostile for t in canned}
-    assert shares == {x: x for x in figures.SHARES}
 
 
 def test_runs_are_made_once(canned: list[FigureCell]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deadline_optimum import optimum, problem_of, random_problem
+from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.proofs import deadline_rewards as reward_bounds
 from gangsched.analysis.proofs import verify_deadline_rewards as certificates
@@ -61,7 +62,7 @@ def test_bounds_are_strict_and_tight_on_many() -> None:
 
 
 @pytest.mark.parametrize("policy", [Fifo(), Srtf()])
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 def test_no_policy_wins_more(policy: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     jobs = []

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, checked, one_run
-from few import first
+from few import each_seed
 from gangsched.analysis.driving.drive import drive, interrupted_run
 from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
@@ -241,7 +241,7 @@ def busy_instance(seed: int) -> Instance[Job]:
     return Instance(Cluster.of_sizes([8, 8]), jobs)
 
 
-@pytest.mark.parametrize("seed", first(2, range(5)))
+@each_seed(range(5), plain=2)
 def test_a_better_solver_comes_closer_to_the_bound(seed: int) -> None:
     """Total flow over its bound: a quarter below FIFO's at least, though resuming has a cost."""
     problem = CompletionTime(busy_instance(seed))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from few import each_seed
 from gangsched.analysis.comparing.sharing_frontier import sharing_frontier
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.plots import to_svg
@@ -16,7 +17,7 @@ from gangsched.solvers import Bound
 from sharing_optimum import READINGS, flows, random_instance
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_no_schedule_at_all_is_in_the_grey(seed: int) -> None:
     """Every pair that any schedule has, by brute force, is on or above all lines."""
     instance = random_instance(np.random.default_rng([16, seed]))

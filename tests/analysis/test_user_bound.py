@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
-from few import first
+from few import each_seed
 from gangsched.analysis.proofs.user_prices import user_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations import SharingIncentive
@@ -37,7 +37,7 @@ def tiny(seed: int, limited: bool) -> tuple[SharingIncentive, Any]:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-@pytest.mark.parametrize("seed", first(5, range(60)))
+@each_seed(range(60), plain=5)
 def test_no_bound_exceeds_the_optimum(seed: int, limited: bool) -> None:
     problem, best = tiny(seed, limited)
     for options in ({"orders": 0}, {"rounds": 0}, {"rounds": 40, "intervals": 30}):
@@ -61,7 +61,7 @@ def test_it_is_often_close_to_the_optimum() -> None:
         assert min(gaps) >= 1
 
 
-@pytest.mark.parametrize("seed", first(5, range(60)))
+@each_seed(range(60), plain=5)
 def test_no_schedule_of_the_order_is_below_it(seed: int) -> None:
     problem, best = tiny(seed, False)
     found = user_order(problem)
@@ -82,7 +82,7 @@ def test_the_order_often_finds_the_optimum() -> None:
     assert sum(same) >= 20
 
 
-@pytest.mark.parametrize("seed", first(15, range(240)))
+@each_seed(range(240), plain=15)
 def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     rng = random.Random(seed)
     problem, best = tiny(seed % 60, bool(seed // 60 % 2))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import gangsched as gs
-from few import but, first
+from few import but, each_seed, first
 from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.analysis.proofs.vipr import WRITERS, vipr_proof
@@ -113,7 +113,7 @@ def test_the_library_s_bounds_are_accepted(name: str, viprchk: str, tmp_path: Pa
         assert proven(text) == f"RTP range {bound.value} inf"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_every_kind_of_bound_of_a_makespan_is_accepted(
     seed: int, viprchk: str, tmp_path: Path
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_step_function_and_duals_are_accepted(viprchk: str, tmp_path: Path) ->
         assert accepts(viprchk, tmp_path / "a.vipr", text)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_prices_of_leases_are_accepted(seed: int, viprchk: str, tmp_path: Path) -> None:
     problem = with_deadlines(seed)
     bound = gs.bound(problem)

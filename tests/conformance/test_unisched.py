@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.unisched.compact import capacity_of_problem, options_of_problem
 from gangsched.formulations.unisched.leases import LeasePhase
@@ -143,13 +144,13 @@ def compare(seed: int) -> None:
             assert result.bound.value >= best * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@each_seed(range(15))
 def test_the_compact_optimum_bounds_every_solver_and_is_exact_for_equal_gangs(seed: int) -> None:
     compare(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25, 525))
+@each_seed(range(25, 525))
 def test_the_compact_optimum_bounds_every_solver_on_500_more(seed: int) -> None:
     compare(seed)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fairest import integrand, tiny
+from few import each_seed
 from gangsched.formulations.fair_shares import FairShares
 from gangsched.formulations.ltgf.forms import _round_by_round
 from gangsched.formulations.ltgf.problem import Ltgf
@@ -44,7 +45,7 @@ def test_figure_6() -> None:
 
 
 @pytest.mark.parametrize("users", [0, 1, 2])
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_fairness_is_that_of_the_accumulators(seed: int, users: int) -> None:
     problem = tiny(seed, users=users, jobs=5, longest=5)
     schedule = _round_by_round(problem)
@@ -71,7 +72,7 @@ def test_fairness_is_that_of_the_accumulators(seed: int, users: int) -> None:
         assert float(rho) == pytest.approx(problem.service(i) / fair[i])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_shares_are_those_of_the_definition(seed: int) -> None:
     problem = tiny(seed, users=seed % 3, jobs=4)
     active = [i for i in range(4) if (seed >> i) % 2 == 0]

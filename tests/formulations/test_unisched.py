@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from few import each_seed
 from gangsched.formulations.problem import Sense
 from gangsched.formulations.unisched.leases import LeasePhase, Terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
@@ -346,7 +347,7 @@ def fit(gangs: tuple[int, ...], free: tuple[int, ...]) -> bool:
     )
 
 
-@pytest.mark.parametrize("size", range(1, 9))
+@each_seed(range(1, 9), name="size")
 def test_the_rows_say_which_gangs_fit(size: int) -> None:
     answers = {True: 0, False: 0}
     for nodes in (1, 2, 3):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from figure_page import FigurePage
 from gangsched.analysis.papers.gandiva_fair import figures as figures
 from gangsched.analysis.papers.gandiva_fair import runs as runs
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Study, takes_trace
+from gangsched.analysis.papers.reproduce import TARGETS, Study, takes_trace
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Fifo
 
@@ -28,90 +27,6 @@ def test_every_table_and_figure_is_there() -> None:
     parts = {"table2", "table3", "surplus", *(f"fig{k}" for k in (1, 2, *range(4, 12)))}
     assert set(FIGURES) == {f"gandiva_fair:{part}" for part in parts}
     assert not any(takes_trace(name) for name in FIGURES)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    PAGE.check_verdicts_and_settings(name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_page_shows_the_data(name: str) -> None:
-    PAGE.check_it_shows_the_data(name, most_bytes=300_000)
-
-
-SPOKEN: dict[str, dict[str, str]] = {
-    "fig1": {
-        "(a): C waits; A and B have 4 GPUs each": "+",
-        "(b): one user has 4 GPUs, the other two have 2 each": "+",
-        "(c): with equal time slices on a server, C has 4/3 GPUs": "+",
-        "(d): A and B have 3 GPUs each, C has 2: fair to users": "+",
-        "Gandiva_fair allocates GPUs as in (d)": "-",
-        "it does if no job migrates": "-",
-        "(e): A and B have 3 GPUs each, C has 2": "+",
-    },
-    "fig2": {
-        "each of six users has its fair share, 1.33 GPUs": "--",
-        "no GPU idles": "-+",
-    },
-    "table2": {
-        "66.7, 33.3 and 16.7 % in 6 intervals": "+",
-        "backfilling gives about 72, 37 and 12 % of the time": "--",
-        "it is unbalanced over 100 intervals": "+",
-    },
-    "table3": {
-        "after four trades A has 40 K80s, C 8 V100s: worth 40, 40 and 50": "++",
-        "overall efficiency is maximised": "-",
-        "the competitive equilibrium is what trading gives": "+",
-    },
-    "surplus": {
-        "trading maximises efficiency": "---",
-        "who has no slow GPUs left must not set the price": "+++",
-        "halfway prices capture more than second prices, of ten users and more": "+++",
-    },
-    "fig4": {"each user has its ideal share of 1.33 GPUs": "+"},
-    "fig5": {
-        "each user has its ideal share of 2.66 GPUs": "+",
-        "then User2 and User3 have 4 GPUs each": "+",
-    },
-    "fig6": {
-        "each class of users has close to its fair share": "+",
-        "after the 8-GPU jobs the others have their fair share of all": "-",
-    },
-    "fig7": {
-        "each user has about 21.3 GPUs": "+",
-        "each user has its share in any ten minutes": "-",
-        "in total close to 64 GPUs are used throughout": "+",
-    },
-    "fig8": {
-        "User1 and User4 gain about 30 % by trading": "--",
-        "net performance improves or remains the same": "++-+",
-        "it gets what its fair share is worth": "++-+",
-        "by the speeds of Table 1, User1 and User4 can gain 30 % both": "-",
-        "around hour 4 the rate with trading dips, and then increases": "+",
-    },
-    "fig9": {
-        "a multitude of trades is made, some are undone: negative rates": "+",
-        "trades are undone when jobs or users depart": "+",
-        "printed rates lie between what the fast GPU is worth to the seller and to the buyer": "-",
-    },
-    "fig10": {
-        "four users have equal shares: 3 V100s": "+",
-        "four users have equal shares: 16 K80s": "+",
-        "after User1 three users have equal shares: about 4 V100s": "+",
-        "after User1 three users have equal shares: about 8 P100s": "+",
-        "and keep them until one of them has few jobs left": "-++",
-    },
-    "fig11": {
-        "shares diverge from the fair ones by trades": "+++",
-        "users start with roughly their fair share": "---",
-    },
-}
-
-
-@pytest.mark.parametrize("figure", SPOKEN)
-def test_what_the_words_say_is_in_the_data(figure: str) -> None:
-    PAGE.check_what_it_speaks_of(f"gandiva_fair:{figure}", SPOKEN[figure])
 
 
 # --- printed numbers -----------------------------------------------------------------------------
@@ -170,26 +85,10 @@ def test_table_3_comes_out_again() -> None:
         assert value == pytest.approx(row.values["value"], rel=1e-6)
 
 
-SHORT: dict[str, dict[str, Any]] = {
-    "table2": {"seeds": 2, "quanta": (10, 20)},
-    "surplus": {"markets": 2, "users": (3, 10)},
-    **{name: {"until": 1800} for name in (*OVER_TIME, "fig8", "fig9")},
-}
-
-
 @cache
 def short(figure: str) -> Study:
-    found: Study = getattr(figures, figure)(**SHORT[figure])
+    found: Study = getattr(figures, figure)(until=1800)
     return found
-
-
-@pytest.mark.parametrize("figure", SHORT)
-def test_short_runs_have_rows_verdicts_and_a_picture(figure: str) -> None:
-    study = short(figure)
-    assert study.name == f"gandiva_fair:{figure}"
-    assert study.statements
-    assert {s.verdict for s in study.statements} <= set(Agreement)
-    assert study.plot().axes
 
 
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig10"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from statistics import fmean
@@ -10,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from figure_page import DOCS, FigurePage
 from gangsched.analysis.papers.ltgf import figures as figures
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study, from_rows
+from gangsched.analysis.papers.reproduce import TARGETS, Study
 from gangsched.solvers.policy import information_of
-from layout import ROOT
 
-DOCS = ROOT / "docs"
 FIGURES = [name for name in TARGETS if name.startswith("ltgf:")]
 PHILLY, VENUS = (
     ("Philly, load 0.9", "Philly, load 1.2", "Philly, 210 nodes"),
@@ -24,35 +22,8 @@ PHILLY, VENUS = (
 CROWDED = ("Philly, load 0.9", "Philly, load 1.2", "Venus-like, 100 nodes")
 
 
-def path(name: str) -> str:
-    return name.replace(":", "-")
-
-
-def committed(name: str) -> dict[str, Any]:
-    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
-
-
-def restored(name: str) -> Study:
-    data = committed(name)
-    rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return from_rows(name, data["instances"], rows)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    assert json.loads(restored(name).to_json()) == committed(name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_page_shows_the_data(name: str) -> None:
-    page = (DOCS / "papers" / "ltgf_figures.md").read_text("utf-8")
-    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page, re.DOTALL)
-    assert shown == [restored(name).to_markdown()]
-    assert f"gangsched reproduce {name}" in page
-    assert f"](../images/{path(name)}.png)" in page
-    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 250_000
+PAGE = FigurePage("ltgf")
+committed, restored = PAGE.committed, PAGE.restored
 
 
 def test_instances_are_those_of_the_paper_s_section_6() -> None:
@@ -127,63 +98,6 @@ def test_the_figures_agree_where_they_meet() -> None:
             for study, measure in ((jct, "mean_completion"), (loss, "loss")):
                 value = sizes.value(workload, policy, measure, nodes)
                 assert value == study.value(instance, policy, measure)
-
-
-FALLS_THEN_RISES = "with longer terms the mean JCT falls first, then rises (by more than 0.5 %)"
-SIMILAR = "terms of 900 s have a mean JCT similar to the least (here: within 1 %)"
-OVERHEAD = "about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)"
-IN_ORDER = "fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS"
-LESS_FAIR = "longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)"
-#: statements that the page's words rest on: what agrees on the instances, in their order
-VERDICTS: dict[str, dict[str, str]] = {
-    "ltgf:fig6": {
-        "(b) is what min max finish-time fairness prescribes": "-",
-        "(c): every job has rho of 1": "+",
-    },
-    "ltgf:fig9": {
-        f"LTGF (8): {FALLS_THEN_RISES}": "----?",
-        f"LTGF (16): {FALLS_THEN_RISES}": "----?",
-        "LTGF (8): terms of 1,200 s have the least mean JCT": "---?-",
-        f"LTGF (8): {SIMILAR}": "+++++",
-        f"LTGF (16): {SIMILAR}": "+++++",
-        "LTGF (8): the overhead becomes smaller with longer terms (in nine of ten pairs)": "+++++",
-        f"LTGF (8): {LESS_FAIR}": "++-++",
-        f"LTGF (8): {OVERHEAD}": "-----",
-    },
-    "ltgf:fig10": {
-        "LTGF (8): fewest jobs with rho < 0.95, counted from first round": "----?---",
-        "LTGF (16): fewest jobs with rho < 0.95, counted from first round": "----?---",
-        f"LTGF (8): {IN_ORDER}": "+?+?-++?",
-        f"LTGF (16): {IN_ORDER}": "+?+?-++?",
-    },
-    "ltgf:fig11": {
-        "LTGF (8): most users have rho of 1 or more (on their median day)": "++++++++",
-        "LTGF (16): most users have rho of 1 or more (on their median day)": "++++++?+",
-        "LTGF (8): fewest of the users' days below 1, by (8)": "+++-????",
-        "LTGF (16): fewest of the users' days below 1, by (8)": "++++????",
-    },
-    "ltgf:fig12": {
-        "LTGF (8): the least mean slowdown": "----?---",
-        "LTGF (16): the least mean slowdown": "----?---",
-    },
-    "ltgf:fig13": {
-        "LTGF (8): the least mean JCT": "----?+??",
-        "LTGF (16): the least mean JCT": "----?+??",
-    },
-    "ltgf:fig14": {
-        "LTGF (8): a smaller mean JCT than Tiresias-L at every size": "-?",
-        "LTGF (8): the JCT falls with every larger cluster": "++",
-    },
-}
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
-    found: dict[str, str] = {}
-    letters = {Agreement.AGREES: "+", Agreement.PARTLY: "+", Agreement.DIFFERS: "-"}
-    for s in restored(name).statements:
-        found[s.text] = found.get(s.text, "") + letters.get(s.verdict, "?")
-    assert {text: found[text] for text in VERDICTS[name]} == VERDICTS[name]
 
 
 def test_tiresias_is_fairer_to_jobs_only_for_it_may_stop_them_at_any_round() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from few import each_seed
 from gangsched.solvers.unisched.cells import (
     Cells,
     allocations,
@@ -53,7 +54,7 @@ def test_six_gpus_have_the_allocations_that_the_paper_names() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
-@pytest.mark.parametrize("gpus", range(1, 17))
+@each_seed(range(1, 17), name="gpus")
 def test_allocations_are_the_exact_covers_and_the_round_up(gpus: int, size: int) -> None:
     top = size.bit_length() - 1
     covers = (
@@ -81,7 +82,7 @@ def test_sixteen_gpus_have_35_exact_covers_and_more_gpus_are_not_enumerated() ->
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
-@pytest.mark.parametrize("gpus", range(1, 17))
+@each_seed(range(1, 17), name="gpus")
 def test_of_all_allocations_only_these_two_can_be_best(gpus: int, size: int) -> None:
     """A faster one with as few GPUs is better; only one node or several tells for the speed."""
     rows = []
@@ -150,7 +151,7 @@ def test_placed_cells_are_where_they_fit(free: list[int], requested: Cells) -> N
 # --- exact consolidation -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gpus", range(1, 9))
+@each_seed(range(1, 9), name="gpus")
 def test_the_rows_say_what_fits_on_two_nodes(gpus: int) -> None:
     """All vectors of counts on one and two nodes; three nodes below."""
     matrix, limit = consolidated_rows(gpus)
@@ -160,7 +161,7 @@ def test_the_rows_say_what_fits_on_two_nodes(gpus: int) -> None:
         assert truth == claimed
 
 
-@pytest.mark.parametrize("gpus", range(1, 7))
+@each_seed(range(1, 7), name="gpus")
 def test_the_rows_say_what_fits_on_three_nodes(gpus: int) -> None:
     matrix, limit = consolidated_rows(gpus)
     assert set(sums_of_contents(gpus, 3)) == set(lattice(matrix, limit * 3, gpus * 3))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from few import each_seed
 from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import CompletionTime, RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob
@@ -150,7 +151,7 @@ def test_old_or_missing(version: str, text: str) -> None:
 # --- the models ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     problem = tiny(seed)
     search = CpSearch(problem, None, 0, History(time.perf_counter()))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import brute_force
 import gangsched as gs
-from few import first
+from few import each_seed
 from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import (
     CompletionTime,
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and boun
 # --- against brute force -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", first(6, SEEDS))
+@each_seed(SEEDS, plain=6)
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     problem = tiny(seed)
     result = solve_exact(problem)
@@ -62,7 +62,7 @@ def test_there_are_enough_instances_and_contention_matters_in_many() -> None:
     assert sum(free[seed] < optimum(seed) for seed in SEEDS) >= 25
 
 
-@pytest.mark.parametrize("seed", first(3, range(2, 8)))
+@each_seed(range(2, 8), plain=3)
 def test_the_optimum_with_exact_rates_is_that_of_brute_force(seed: int) -> None:
     problem = tiny(seed, rate="exact")
     result = solve_exact(problem)
@@ -131,7 +131,7 @@ def crowded(seed: int, jobs: int = 9, **parameters: Any) -> RarDdls:
     return RarDdls(Instance(cluster, made), xi1=1, xi2=0.005, alpha=0.5, **parameters)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_a_time_limit_leaves_a_solution_a_bound_and_a_gap(seed: int) -> None:
     problem = crowded(seed)
     result = solve_exact(problem, time_limit=0.01)

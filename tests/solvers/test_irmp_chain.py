@@ -12,6 +12,7 @@ import highspy
 import numpy as np
 import pytest
 
+from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.formulations.limited import check_time
@@ -54,14 +55,14 @@ def check(problem: Irmp) -> int:
     return int(found.info["cuts"])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 @pytest.mark.parametrize("types", [("",), ("A", "B")])
 def test_tiny_instances_are_solved(seed: int, types: Any) -> None:
     rng = np.random.default_rng([seed, len(types)])
     check(random_problem(rng, types=types, nodes=3, optional=bool(seed % 2)))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_promises_are_kept_or_proven_impossible(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     least = float(rng.integers(0, 40))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broken import Broken
+from few import each_seed
 from gangsched.formulations.ltgf.round import LtgfRound
 from gangsched.formulations.ltgf.round_forms import lexicographic
 from gangsched.solvers import ExactParams
@@ -101,7 +102,7 @@ def test_a_tie_is_broken_for_the_sake_of_those_who_come_next() -> None:
 
 
 @pytest.mark.parametrize("form", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_programs_find_the_same_least_fairness(seed: int, form: str) -> None:
     problem = given_round(seed)
     result, program = one_round(problem), branch_and_bound(problem, params=ExactParams(form=form))
@@ -109,7 +110,7 @@ def test_the_programs_find_the_same_least_fairness(seed: int, form: str) -> None
     assert program.objective == pytest.approx(result.objective)
 
 
-@pytest.mark.parametrize("seed", range(9))
+@each_seed(range(9))
 def test_the_program_of_all_positions_finds_the_same_fairness(seed: int) -> None:
     """The sums of the k least rho, one after the other, are those of the assignment."""
     problem = given_round(seed)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.proofs.verify_market import kkt_residual
 from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
@@ -80,7 +81,7 @@ def test_equilibrium_of_table_3_is_what_trading_gives() -> None:
 # -- other cases by hand ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_largest_total_is_that_of_the_best_vertex(seed: int) -> None:
     rng = np.random.default_rng([61, seed])
     users, models = ((2, 2), (2, 2), (1, 3), (3, 1))[seed % 4]

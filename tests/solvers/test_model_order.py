@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
-from few import first
+from few import each_seed
 from gangsched.analysis.comparing.best_known import best_known
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
@@ -90,7 +90,7 @@ def reference(problem: CompletionTime, prices: Any) -> list[int]:
     return ends
 
 
-@pytest.mark.parametrize("seed", first(4, range(10)))
+@each_seed(range(10), plain=4)
 def test_it_is_the_rule_and_a_schedule(seed: int) -> None:
     problem = crowd(seed, measure=["flow", "completion"][seed % 2])
     prices = positive(prices_of(problem)) ** [1.0, 0.7][seed // 2 % 2]
@@ -129,7 +129,7 @@ def test_prices_are_the_dual_of_the_earliest_end() -> None:
 # --- the policy -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_the_policy_runs_the_same_by_every_way(seed: int) -> None:
     instance = crowd(seed).instance
     rules: dict[str, Any] = {"overhead": [0, 25, 40][seed % 3], "spread": seed % 2 == 1}

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
+from few import each_seed
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.unisched.compact import (
     Blocks,
@@ -139,7 +140,7 @@ def loads_of(problem: UniSched, pieces: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_options_are_those_of_the_problem_but_the_dominated(seed: int, allocations: Any) -> None:
     problem = queue_of(
         seed,
@@ -250,7 +251,7 @@ def test_blocks_say_what_the_first_slots_must_hold(allocations: Any) -> None:
         ).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(range(4))
 def test_corners_are_enough(seed: int) -> None:
     """A choice that fits after the corners fits after every slot; dropping one is noticed."""
     problem = queue_of(seed, jobs=20, free=[3, 6])
@@ -319,7 +320,7 @@ def test_a_schedule_is_a_solution_of_the_compact_form(form: str, allocations: An
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 def test_machine_code_chooses_as_the_reference_does(seed: int, allocations: Any) -> None:
     options, room = case_of(queue_of(seed, allocations=allocations, free=[7, 2]))
     first = np.random.default_rng(seed).random(len(options)) < 0.1
@@ -346,7 +347,7 @@ def test_a_better_option_replaces_a_denser_one() -> None:
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_prices_prove_the_optimum_of_the_linear_program(seed: int, allocations: Any) -> None:
     problem = queue_of(seed, allocations=allocations, free=[8, seed] if seed % 2 else None)
     options, room = case_of(problem)
@@ -418,7 +419,7 @@ def test_without_time_there_is_a_choice_and_a_bound() -> None:
     verify_bound(problem, selection.bound)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(range(20))
 def test_what_prices_prove_is_the_sum_of_fractions(seed: int) -> None:
     """Against one job after the other, with rewards that no power of two divides."""
     rng = np.random.default_rng(seed)
@@ -603,7 +604,7 @@ def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
     assert result.objective is not None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 def test_branch_and_bound_closes_gaps(seed: int) -> None:
     problem = without_best_effort(queue_of(seed, jobs=30))
     options, room = case_of(problem)

@@ -20,6 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum, slot_by_slot
+from few import each_seed
 from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.rar_ddls.claims import RAR_DDLS, coloring_jobs
 from gangsched.analysis.papers.rar_ddls.tiny import (
@@ -327,7 +328,7 @@ def test_graphs_whose_chromatic_number_is_known(graph: nx.Graph, number: int) ->
     assert colors(graph) == coloring_jobs(graph).shortest() == number
 
 
-@pytest.mark.parametrize("nodes", range(2, 13))
+@each_seed(range(2, 13), name="nodes")
 def test_with_free_placement_the_jobs_of_a_complete_graph_need_three_slots(nodes: int) -> None:
     """n colours; floor(n / 2) jobs of n - 1 GPUs fit on n (n - 1) / 2 GPUs side by side."""
     problem = coloring_jobs(nx.complete_graph(nodes)).problem

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, linprog, milp
 
+from few import each_seed
 from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.unisched.claims import UNISCHED, Gangs, Leases
 from gangsched.formulations.unisched.compact import Options, Queue, options_of
@@ -157,7 +158,7 @@ def test_rounding_up_refuses_3_3_2_on_one_node() -> None:
     assert not fits_cells(case.rounded(), (0, 0, 0, 1))
 
 
-@pytest.mark.parametrize("gpus", range(1, 17))
+@each_seed(range(1, 17), name="gpus")
 def test_two_allocations_are_enough(gpus: int) -> None:
     for cells in allocations(gpus):
         one = CLAIMS["two-allocations"]

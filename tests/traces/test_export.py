@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from exports import BERLIN, EXPORTS, ORIGIN, entries, write
+from few import each_seed
 from gangsched.instances.traces import read_auto, read_csv, read_parquet, recognise
 
 JOBS = entries()
@@ -101,7 +102,7 @@ def damaged(text: str, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@each_seed(range(300))
 def test_a_damaged_export_gets_one_line(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     name = rng.choice([name for name in EXPORTS if EXPORTS[name].suffix == ".csv"])

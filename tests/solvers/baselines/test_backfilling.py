@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from few import first
+from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
@@ -166,7 +166,7 @@ def driven(instance: Instance[Any], policy: Any, **rules: Any) -> Run:
 
 
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
-@pytest.mark.parametrize("seed", first(4, range(15)))
+@each_seed(range(15), plain=4)
 def test_easy_is_the_textbook_on_one_node(seed: int, overestimate: float) -> None:
     instance = crowd(seed, [[4], [8], [3]][seed % 3])
     run = driven(instance, Easy(overestimate=overestimate, seed=seed))
@@ -175,7 +175,7 @@ def test_easy_is_the_textbook_on_one_node(seed: int, overestimate: float) -> Non
 
 
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
-@pytest.mark.parametrize("seed", first(4, range(15)))
+@each_seed(range(15), plain=4)
 def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float) -> None:
     instance = crowd(seed, [[4], [4, 4], [2, 4, 3], [4, 4, 4, 4]][seed % 4])
     run = driven(instance, Conservative(overestimate=overestimate, seed=seed))
@@ -186,7 +186,7 @@ def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float) -> No
         assert first == reserved
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 def test_nothing_is_compressed_where_no_job_ends_early(seed: int) -> None:
     instance = crowd(seed, [4])
     run = driven(instance, Conservative())
@@ -246,7 +246,7 @@ class Noting(Easy):
 
 
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_the_head_starts_by_its_first_shadow_time(seed: int, overestimate: float) -> None:
     sizes = [[8, 8], [4, 4, 4, 4], [2, 4, 8], [8]][seed % 4]
     instance, policy = crowd(seed, sizes, 30), Noting(overestimate=overestimate, seed=seed)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.unisched.leases import Terms
@@ -170,7 +171,7 @@ def in_plain_steps(
     return [j for j in held if j not in stays], starts
 
 
-@pytest.mark.parametrize("seed", range(150))
+@each_seed(range(150))
 def test_places_are_those_of_plain_steps(seed: int) -> None:
     """Nodes of several sizes, with and without a profiler, gangs that need its nodes too."""
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from driven import Case, mixed_cases, one_run
-from few import first
+from few import each_seed, first
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers.policies import (
@@ -161,7 +161,7 @@ def test_programs_are_worth_what_other_programs_find(
     check_throughput(rates, gangs, counts, gpus, numbers(data, size, 1, 3))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(range(20))
 def test_many_jobs_on_many_models(seed: int) -> None:
     """Equal jobs, gangs as wide as a model, models that are left alone or fought for."""
     rng = np.random.default_rng(seed)
@@ -214,7 +214,7 @@ def tied(seed: int) -> tuple[Any, ...]:
     return rates, gangs, gpus, rng.choice([10.0, 30, 60], jobs), np.zeros(jobs), np.ones(jobs)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each_seed(range(100))
 def test_rounding_settles_no_tie(seed: int) -> None:
     rates, gangs, gpus, left, since, whole = tied(seed)
     check_rest(rates, gangs, gpus, left, since, whole)

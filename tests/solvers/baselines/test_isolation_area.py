@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.formulations import SharingIncentive
@@ -40,7 +41,7 @@ def crowd(seed: int, users: int = 3, jobs: int = 40) -> Instance[Job]:
 # --- alone ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(range(12))
 def test_users_alone_as_jobs_come(seed: int) -> None:
     """Stopped at any time, it is the simulation of the jobs that have come, as far as then."""
     rng = np.random.default_rng(seed)
@@ -135,7 +136,7 @@ class Weighed:
 
 
 @pytest.mark.parametrize(("power", "size"), [(1.0, 0.5), (4.0, 0.0)])
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_it_is_the_formula(seed: int, power: float, size: float) -> None:
     instance = crowd(seed)
     run = drive(instance, IsolationArea(power=power, size=size))
@@ -145,7 +146,7 @@ def test_it_is_the_formula(seed: int, power: float, size: float) -> None:
     assert run.records.starts.tolist() == wanted.records.starts.tolist()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(range(4))
 def test_rounds_may_be_skipped_and_engines_agree(seed: int) -> None:
     instance = crowd(seed)
     run = drive(instance, IsolationArea())

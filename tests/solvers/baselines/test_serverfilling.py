@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
@@ -51,7 +51,7 @@ def as_published(instance: Instance[Job], tau: int) -> list[int]:
     return end
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_it_is_the_published_one_on_powers_of_two(seed: int) -> None:
     instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
     run = drive(instance, ServerFillingSrpt(), round_length=20, overhead=0)
@@ -77,13 +77,13 @@ class Watched(ServerFillingSrpt):
         return bool((state.end > state.now - state.rules.round_length).any())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_no_gpu_idles_where_gangs_are_powers_of_two(seed: int) -> None:
     instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
     drive(instance, Watched(), skip=False)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_all_ways_give_the_same_run(seed: int) -> None:
     instance = crowd(
         seed,

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
@@ -92,7 +93,7 @@ def ways(seed: int) -> None:
     assert drive(instance, SmallestArea(), skip=False, **rules) == run
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_all_ways_give_the_same_run(seed: int) -> None:
     ways(seed)
 
@@ -103,7 +104,7 @@ def test_all_ways_give_the_same_run_often() -> None:
         ways(seed)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(range(6))
 def test_powers_of_two_always_find_their_nodes(seed: int) -> None:
     instance = crowd(seed, [(8, 8, 8), (4,) * 6, (2, 2, 2, 2)][seed % 3], EVEN)
     drive(instance, AllPlaced(), skip=False, overhead=[0, 25][seed % 2])
@@ -160,7 +161,7 @@ def test_one_overdue_job_at_a_time_comes_first() -> None:
     assert run.records.end[:2].tolist() == [690, 810]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(range(8))
 def test_with_a_guard_rounds_may_be_skipped_too(seed: int) -> None:
     instance = crowd(seed, (8, 8, 8), [EVEN, ODD][seed % 2])
     policy = SmallestArea(guard=[1, 100, 500, 2000][seed // 2])

