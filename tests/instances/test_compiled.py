@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from driven import Case, cases
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 from numba.core import caching
 
 import gangsched as gs
+from driven import Case, cases
 from gangsched import Cluster, Instance, Job, registry
 from gangsched.analysis.proofs import fast_machine, price_core
 from gangsched.formulations import CompletionTime, alone_core
@@ -97,8 +97,8 @@ def test_machine_code_is_not_found_when_a_class_that_it_takes_has_another_name(
 ) -> None:
     for name in ("Pair", "Twin"):
         renamed = modules(
-            renamed=f"from typing import NamedTuple\n\n\nclass {name}(NamedTuple):\n    first: int\n"
-            "    last: int\n\n\n@compiled\ndef total(pair):\n    return pair.first + pair.last\n"
+            renamed="from typing import NamedTuple\n\n\n"
+            f"class {name}(NamedTuple):\n    first: int\n    last: int\n\n\n@compiled\ndef total(pair):\n    return pair.first + pair.last\n"
         )
         assert renamed.total(getattr(renamed, name)(1, 2)) == 3
 
@@ -108,7 +108,7 @@ def test_machine_code_is_not_found_when_a_class_that_it_takes_has_another_name(
 BESIDE_A_USER = """
 import sys
 import numba, numpy as np
-from numba.core import event
+
 
 @numba.njit
 def last(values, i):
@@ -131,7 +131,7 @@ cluster = gs.Cluster.of_sizes([2])
 instance = gs.Instance(cluster, [gs.Job(id=i, gpus=1, work=60) for i in "abc"])
 gs.drive(instance, "fifo")
 gs.drive(instance, "gandiva-fair")
-problem = gs.problem("rar-ddls", jobs=8, seed=0)
+problem = gs.problem("rar-ddls", setting="paper-a", jobs=8, seed=0)
 gs.solve(problem, "laminar")
 after = state()
 tables = {"_abc_impl", "__warningregistry__", "__annotations_cache__"}
@@ -364,7 +364,7 @@ def test_prices_machines_and_pools_are_alike_to_64_bits(rows: Any, data: Any) ->
 
 @given(st.integers(0, 99), st.sampled_from([0, 1, 2]))
 def test_queues_of_gangs_are_alike(seed: int, rule: int) -> None:
-    problem = gs.problem("rar-ddls", jobs=12, seed=seed)
+    problem = gs.problem("rar-ddls", setting="paper-a", jobs=12, seed=seed)
     core = gang_queue_core.Core(problem, np.arange(1, len(problem.jobs) + 1))
     order = np.random.default_rng(seed).permutation(len(problem.jobs))
     rules = np.full(order.size, rule)
