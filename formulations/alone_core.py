@@ -53,7 +53,8 @@ def _run(
     running: Ints, kept: Ints,
 ) -> None:  # fmt: skip
     n = release.size
-    waits = runs = come = now = 0
+    waits = runs = come = 0
+    now: int | np.int64 = 0
     while runs + waits > 0 or come < n:
         if runs + waits == 0:
             now = max(now, release[come])

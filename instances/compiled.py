@@ -102,7 +102,7 @@ class Tiered:
         update_wrapper(self, function)
         self.py_func, self.machine_code, self.left, self.most = function, made, seconds, most
         self.ready = False  # once machine code is used, it is used for good
-        self._numba_type_ = typeof(self.machine_code)
+        self._numba_type_: Any = typeof(self.machine_code)  # type: ignore[no-untyped-call]
 
     def __call__(self, *args: Any) -> Any:
         """Run it, one way or the other."""
@@ -161,7 +161,7 @@ def entered(function: Any, *like: Any) -> Callable[..., Any]:
 def _part(function: Callable[..., Any], **options: Any) -> Any:
     """The function itself, which numba takes for its machine code."""
     made = _machine_code(function, **_PART, **options)
-    vars(function)["_numba_type_"] = typeof(made)
+    vars(function)["_numba_type_"] = typeof(made)  # type: ignore[no-untyped-call]
     _parts[function] = made  # numba's types do not keep what they stand for
     _stamps[function] = _stamps[made]
     return function
@@ -172,7 +172,7 @@ _parts: dict[Any, Dispatcher] = {}
 
 def _machine_code(function: Callable[..., Any], **options: Any) -> Dispatcher:
     """What numba compiles, kept in a file of which the name says what it was compiled from."""
-    stamp, name = _stamp(function), function.__qualname__
+    stamp, name = _stamp(function, options), function.__qualname__
     function.__qualname__ = f"{name}-{stamp}"
     try:
         made = njit(cache=True, **options)(function)
@@ -205,9 +205,9 @@ def _forget_older(made: Dispatcher) -> None:
                 path.unlink()
 
 
-def _stamp(function: Callable[..., Any]) -> str:
-    """A hash of what a function is compiled from: modules, and what these take from others."""
-    total = sha256(_source(__file__) + _source(function.__code__.co_filename))
+def _stamp(function: Callable[..., Any], options: dict[str, Any]) -> str:
+    """A hash of what a function is compiled from: its module, and what that takes from others."""
+    total = sha256(_source(function.__code__.co_filename) + repr(options).encode())
     for name, value in _constants(function.__globals__):
         total.update(f"{name}={value}\n".encode())
     return total.hexdigest()[:12]

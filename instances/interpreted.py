@@ -62,7 +62,8 @@ class _Cells(dict[Any, Any]):
     """The numbers of an array that were read or set, by index."""
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self.array, self.size, self.shape = array, array.size, array.shape
+        self.array, self.size = array, array.size
+        self.shape: tuple[int, ...] = array.shape
 
     def __missing__(self, at: Any) -> Any:
         if isinstance(at, int) and len(self.shape) == 2:
@@ -95,7 +96,7 @@ class _Line:
         self.cells, self.line, self.size = cells, line, cells.shape[1]
 
     def __len__(self) -> int:
-        return self.size
+        return int(self.size)
 
     def __getitem__(self, at: int) -> Any:
         return self.cells[self.line, at]

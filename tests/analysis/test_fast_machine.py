@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis.proofs import fast_machine
 from gangsched.analysis.proofs.fast_machine import run
 
 JOBS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 8), st.integers(0, 3)), max_size=8)
@@ -44,19 +43,6 @@ def test_it_runs_what_stepping_through_time_runs(
     assert ran == stepped(jobs, shortest=shortest)
     assert np.all(end[:-1] <= start[1:])
     assert len(job) < max(1, 2 * len(jobs))
-
-
-@pytest.mark.parametrize("shortest", [True, False])
-def test_compiled_equals_uncompiled(shortest: bool) -> None:
-    rng = np.random.default_rng(1)
-    release, size = rng.integers(0, 10**6, 2000), rng.integers(1, 2000, 2000)
-    key = size if shortest else rng.permutation(2000)
-    order = np.argsort(release, kind="stable")
-    arguments = order, release, size, key, shortest
-    compiled, plain = fast_machine._run(*arguments), fast_machine._run.py_func(*arguments)
-    assert len(compiled[0]) > 2100  # some are interrupted
-    for fast, slow in zip(compiled, plain, strict=True):
-        np.testing.assert_array_equal(fast, slow)
 
 
 def test_large_times() -> None:

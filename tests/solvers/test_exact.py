@@ -287,8 +287,10 @@ def test_another_solver_of_pyomo_finds_the_same() -> None:
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
+    limit = {name: options[name] for name in options if name == "time_limit"}
+    others = {name: options[name] for name in options if name != "time_limit"}
     with pytest.raises(ValueError, match=message):
-        solve_exact(spread(), **options)
+        solve_exact(spread(), params=ExactParams(**others), **limit)
 
 
 def test_an_instance_is_no_problem() -> None:

@@ -26,7 +26,7 @@ def test_schedules_are_between_nothing_and_the_optimum(solve: Callable[..., Any]
     best = 0
     for i in range(60):
         problem = random_problem(rng, types=("",) if i % 2 else ("a", "b"))
-        result = solve(problem, block=1, tolerance=1e-6)
+        result = solve(problem, params=RevenueProgramParams(block=1, tolerance=1e-6))
         most = optimum(problem)
         assert most is not None
         assert 0 <= result.objective <= most[0] + 1e-9

@@ -164,7 +164,8 @@ def job_fair(m: Machine, jobs: Ints, t: int) -> NDArray[np.float64]:
     """F_i at t of each of `jobs`, with the operations of :func:`.machine.job_fair_at`."""
     kinds = m.kinds[m.jobs["kind_of"][jobs]]
     fair: NDArray[np.float64] = kinds["value"] + kinds["slope"] * (t - kinds["time"])
-    return fair - m.jobs["fair_start"][jobs]
+    fair -= m.jobs["fair_start"][jobs]
+    return fair
 
 
 def user_fair(m: Machine, t: int) -> NDArray[np.float64]:

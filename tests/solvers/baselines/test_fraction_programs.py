@@ -181,11 +181,11 @@ def test_many_jobs_on_many_models(seed: int) -> None:
 def test_corners_use_all_gpus_of_a_model_or_enough_or_two_models() -> None:
     """Of 4 GPUs the needed 6 take 3 on the second model, or 2 and 2; the first alone gives 4."""
     used = np.zeros((6, 2))
-    count = corners_of.py_func(np.array([1.0, 2.0]), 4.0, 6.0, used)
+    count = corners_of(np.array([1.0, 2.0]), 4.0, 6.0, used)
     assert used[:count].tolist() == [[2, 2], [0, 4], [0, 3]]
-    count = corners_of.py_func(np.array([1.0, 2.0]), 4.0, 4.0, used)
+    count = corners_of(np.array([1.0, 2.0]), 4.0, 4.0, used)
     assert used[:count].tolist() == [[4, 0], [0, 4], [0, 2]]
-    count = corners_of.py_func(np.array([0.0, 2.0]), 4.0, 8.0, used)
+    count = corners_of(np.array([0.0, 2.0]), 4.0, 8.0, used)
     assert used[:count].tolist() == [[0, 4]]
 
 
