@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from numba.core import caching
@@ -331,6 +331,7 @@ def test_policies_that_decide_in_python_run_alike(case: Case, policy: Any) -> No
 
 
 @given(cases())
+@settings(max_examples=3)
 def test_replays_measure_alike(case: Case) -> None:
     policies = {name: registry.policy(name)[1] for name in ("fifo", "srtf")}
     rules = {**case.rules, "spread": True}
