@@ -62,6 +62,11 @@ def inner(function: Callable[..., Any]) -> Any:
     return _part(function, _nrt=False)
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """Like :func:`inner`, for a part of one function that is called in each of its rounds."""
+    return _part(function, _nrt=False, forceinline=True)
+
+
 def tiered(
     seconds: float, most: int | None = None, *, allocates: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import inner, tiered
+from ....instances.compiled import inlined, inner, tiered
 from ....solvers.policies.buddy_cells import quota_cells
 from ....solvers.policy import RuleKind
 from . import const
@@ -338,7 +338,7 @@ def _first_class(m):
     return best
 
 
-@inner
+@inlined
 def _walk(m, started):
     """Go along the queues once: (how many start, how many borrowers lost their cells)."""
     gone = 0
@@ -386,7 +386,7 @@ def _sort(m, row, n, by_rank):
         m.lists[row, k] = j
 
 
-@inner
+@inlined
 def _secure_all(m, killed):
     """Let all borrowers that can have cells of their own, by rank, until none can any more."""
     _sort(m, const.RUNNERS, m.count[const.RUNS], True)
@@ -408,7 +408,7 @@ def _secure_all(m, killed):
                 lent = put(m, const.REST, lent, j)
 
 
-@inner
+@inlined
 def _carry_out(m, killed, started):
     """Kill and start, each by number."""
     _sort(m, KILLED, killed, False)
@@ -432,7 +432,7 @@ def _carry_out(m, killed, started):
         begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
 
 
-@inner
+@inlined
 def _decide_by_cells(m):
     i = 0
     while i < m.memory[HOLDERS, 0]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....instances.compiled import inner, tiered
+from ....instances.compiled import inlined, inner, tiered
 from . import const
 from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
 from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
@@ -196,7 +196,7 @@ def keep_fitting(m, u, room):
     heapify(m, const.GROUP, base, found)
 
 
-@inner
+@inlined
 def pick(m, room, lease, guarded, selected, kept, least):
     """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first.
 
@@ -255,7 +255,7 @@ def pick(m, room, lease, guarded, selected, kept, least):
     return selected, kept, room
 
 
-@inner
+@inlined
 def _longest_due(m, room):
     """Of the candidates that fit and are due, the one that was passed over first; -1 if none."""
     best = -1
@@ -304,7 +304,7 @@ def expired_losers(m):
     return losers
 
 
-@inner
+@inlined
 def _place_groups(m, selected, kept, expired):
     losers = own = expired_losers(m)
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
@@ -332,7 +332,7 @@ def _any_may_fit(m, gang):
     return gang < most
 
 
-@inner
+@inlined
 def backfill_groups(m, started, failed, own):
     """Start whoever finds room, of those that wait and so many losers, in the order."""
     forget_refusals(m)

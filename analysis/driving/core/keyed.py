@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....instances import Job
-from ....instances.compiled import inner, tiered
+from ....instances.compiled import inlined, inner, tiered
 from . import const
 from .machine import (
     Machine,
@@ -34,7 +34,7 @@ def _sort_by_key(m, row, n):
         m.lists[row, k] = j
 
 
-@inner
+@inlined
 def _sort_running(m):
     _sort_by_key(m, const.RUNNERS, m.count[const.RUNS])
     for i in range(m.count[const.RUNS]):
@@ -137,7 +137,7 @@ def _wait_for_overdue(m):
         m.count[const.TIMER] = m.count[const.NOW] + soon
 
 
-@inner
+@inlined
 def _decide_by_key(m):
     now, runs = m.count[const.NOW], m.count[const.RUNS]
     always = m.params[const.PREEMPTS] == const.ALWAYS
@@ -206,7 +206,7 @@ def _decide_by_key(m):
     settle(m, started, kept, losers)
 
 
-@inner
+@inlined
 def _backfill_by_key(m, started, failed, losers):
     forget_refusals(m)
     for k in range(failed):

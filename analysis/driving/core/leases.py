@@ -5,7 +5,7 @@ Only candidates that fit are ordered, in a heap, by :func:`.grouped.pick`.
 
 from __future__ import annotations
 
-from ....instances.compiled import inner
+from ....instances.compiled import inlined, inner
 from . import const
 from .grouped import backfill_groups, expired_losers, keep_fitting, pick, sort_losers
 from .machine import put
@@ -83,7 +83,7 @@ def give_leases(m, candidates, room, expired):
         _place_all(m, selected, kept, expired)
 
 
-@inner
+@inlined
 def _place_all(m, selected, kept, expired):
     losers = own = expired_losers(m)
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....instances.arrays import distinct, first_of
-from ....instances.compiled import inner
+from ....instances.compiled import inlined, inner
 from ....instances.model import FULL_SPEED
 from ....solvers.placement import reaches
 from ....solvers.policy import Rule, RuleKind
@@ -674,7 +674,7 @@ def _arrive(m):
         m.jobs[j].active_start = m.active[1]
 
 
-@inner
+@inlined
 def _renew_silently(m):
     now, length = m.count[const.NOW], m.params[const.LEASE_LENGTH]
     for i in range(m.count[const.RUNS]):

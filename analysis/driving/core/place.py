@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....instances.compiled import inner
+from ....instances.compiled import inlined, inner
 from . import const, machine
 
 #: list of those that may get other nodes
@@ -152,7 +152,7 @@ def is_due(m, j):
     return since >= 0 and m.count[const.NOW] - since >= m.params[const.PATIENCE]
 
 
-@inner
+@inlined
 def _displace(m, j, kept, losers):
     """Room for j among GPUs that jobs later in the selection would keep: (kept, losers)."""
     gone, found = 0, False
@@ -264,7 +264,7 @@ def _next_width(m, selected, loose, width):
     return widest
 
 
-@inner
+@inlined
 def _pack(m, selected, loose):
     """Nodes for selected and loose jobs, the widest first: (started, failed, whether to do so).
 

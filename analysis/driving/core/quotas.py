@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....instances.compiled import inner, tiered
+from ....instances.compiled import inlined, inner, tiered
 from . import const
 from .machine import begin_run, less, open_round, pop, speed_on_new, take_new
 from .place import place
@@ -34,7 +34,7 @@ def _first_class(m, failed):
     return best
 
 
-@inner
+@inlined
 def _decide_by_quotas(m):
     for u in range(m.users.size):
         m.memory[LEFT, u] = int(m.numbers[u]) - m.users[u].rate
