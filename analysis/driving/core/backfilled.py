@@ -275,7 +275,7 @@ def _decide_easy(m, p):
         _close_gaps(p, last)
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_easy(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for EASY backfilling."""
     for _ in range(most):
@@ -571,7 +571,7 @@ def _decide_conservative(m, p):
     return True
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_conservative(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for conservative backfilling; NARROW for want of room."""
     for _ in range(most):

@@ -459,7 +459,7 @@ def _decide_by_cells(m):
     _carry_out(m, killed, started)
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_by_cells(m, until, most):
     """As :func:`.keyed.advance_by_key`, for HiveD."""
     for _ in range(most):

@@ -36,3 +36,5 @@ STATED, LAST_DUE, FIRST_DUE = range(3)
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
 #: rows of `ends`, in no order: when running jobs end and which they are; and by job, where it is
 TIMES, ENDERS, PLACES = range(3)
+#: numbers in a machine, some 15,000 jobs, for which machine code is compiled at once
+MANY_NUMBERS = 300_000

@@ -358,7 +358,7 @@ def backfill_groups(m, started, failed, own):
     return started
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_by_groups(m, until, most):
     """As :func:`advance_by_key`, for LTGF and Themis."""
     for _ in range(most):

@@ -232,7 +232,7 @@ def _backfill_by_key(m, started, failed, losers):
             note_refusal(m, j)
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_by_key(m, until, most):
     """Visit rounds until something has to be done in Python; returns why."""
     for _ in range(most):

@@ -94,7 +94,7 @@ def follow_first(m, order, count, repacking):
     settle(m, started, kept, losers)
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_to_decision(m, until, most):
     """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
     for _ in range(most):
@@ -177,7 +177,7 @@ def user_fair(m: Machine, t: int) -> NDArray[np.float64]:
 # --- a decision as numbers, see the module `steps` ------------------------------------------------
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def carry_out(m, steps, order, blocking, repacking):
     """Carry a decision out; False, and nothing has changed, if something is wrong with it."""
     if not _order_exists(m, order):

@@ -288,7 +288,7 @@ def _decide_by_price(m, p):
         begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_priced(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, on several GPU models; NARROW where prices are due."""
     for _ in range(most):

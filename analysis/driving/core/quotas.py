@@ -56,7 +56,7 @@ def _decide_by_quotas(m):
         g = _first_class(m, failed)
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_by_quotas(m, until, most):
     """As :func:`.keyed.advance_by_key`, for YARN-CS."""
     for _ in range(most):

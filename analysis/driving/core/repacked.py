@@ -149,7 +149,7 @@ def _fill(m, p):
             break
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_filling(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for ServerFilling-SRPT."""
     for _ in range(most):
@@ -216,7 +216,7 @@ def _isolate(m, p):
             break
 
 
-@tiered(seconds=5)
+@tiered(seconds=5, most=const.MANY_NUMBERS)
 def advance_isolation(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for areas over weights; NARROW for want of room."""
     for _ in range(most):
