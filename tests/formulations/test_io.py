@@ -14,21 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gangsched as gs
 from gangsched.formulations import DeadlineRewards, LtgfFluid, LtgfRound, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.formulations.unisched.leases import LeasePhase
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    RingJob,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.instances.io import read_json, write_json
 from malformed import cases, changed
 from strategies import deadline_instances, irmp_problems, quadratic, rar_problems
@@ -49,9 +41,9 @@ PROBLEM: dict[str, Any] = {
     },
     "parameters": {"alpha": 0.5, "rate": "exact", "horizon": 1200},
 }
-JOB = RingJob(id="a", gpus=2, iterations=9, gradient=0, base_time=0.5)
+JOB = gs.RingJob(id="a", gpus=2, iterations=9, gradient=0, base_time=0.5)
 SAME = RarDdls(
-    Instance(Cluster.of_sizes([4]), [JOB]),  # type: ignore[arg-type]
+    gs.Instance(gs.Cluster.of_sizes([4]), [JOB]),  # type: ignore[arg-type]
     alpha=0.5,
     rate="exact",
     horizon=1200,
@@ -130,12 +122,12 @@ QUEUE: dict[str, Any] = {
     },
 }
 SAME_QUEUE = UniSched(
-    Instance(
-        Cluster.of_sizes([4, 4]),
+    gs.Instance(
+        gs.Cluster.of_sizes([4, 4]),
         [
-            DeadlineJob(id="a", gpus=3, work=700, rewards=[(1500, 100)]),
-            DeadlineJob(id="b", gpus=2, work=900),
-            DeadlineJob(id="c", gpus=1, work=900),
+            gs.DeadlineJob(id="a", gpus=3, work=700, rewards=[(1500, 100)]),
+            gs.DeadlineJob(id="b", gpus=2, work=900),
+            gs.DeadlineJob(id="c", gpus=1, work=900),
         ],
     ),
     lease=1200,
@@ -197,7 +189,9 @@ def test_queues_come_back(problem: UniSched) -> None:
 
 
 @given(instance=deadline_instances(max_release=1200), elastic=st.booleans())
-def test_problems_of_rewards_come_back(instance: Instance[DeadlineJob], elastic: bool) -> None:
+def test_problems_of_rewards_come_back(
+    instance: gs.Instance[gs.DeadlineJob], elastic: bool
+) -> None:
     problem = DeadlineRewards(instance, elastic)
     assert problem_from_dict(json.loads(json.dumps(problem_to_dict(problem)))) == problem
 
@@ -243,8 +237,8 @@ REVENUE: dict[str, Any] = {
     },
 }
 SAME_REVENUE = Irmp(
-    Instance(
-        Cluster([Node("n0", 4, ps=1), Node("n1", 2, ps=2)]),
+    gs.Instance(
+        gs.Cluster([gs.Node("n0", 4, ps=1), gs.Node("n1", 2, ps=2)]),
         [
             ParameterServerJob(
                 id="a",
@@ -257,7 +251,7 @@ SAME_REVENUE = Irmp(
                 utility=Linear(-2, 100),
             )
         ],
-        [User("u", gpus=2, ps=2), User("v", gpus=4, ps=1)],
+        [gs.User("u", gpus=2, ps=2), gs.User("v", gpus=4, ps=1)],
         slot=3600,
     ),
     worker_bandwidth=100,

@@ -16,22 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import full_disk
-from gangsched.instances import (
-    Allocation,
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    Schedule,
-    Table,
-    TargetMetric,
-    User,
-    io,
-)
+import gangsched as gs
+from gangsched.instances import Linear, ParameterServerJob, Power, Table, io
 from malformed import cases, changed
 from strategies import instances, schedules
 
@@ -131,23 +117,23 @@ def write(path: Path, data: Any) -> Path:
 
 
 def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
-    assert io.load(write(tmp_path / "i.json", INSTANCE)) == Instance(
-        Cluster((Node("n0", 4), Node("n1", 8, "v100"))),
+    assert io.load(write(tmp_path / "i.json", INSTANCE)) == gs.Instance(
+        gs.Cluster((gs.Node("n0", 4), gs.Node("n1", 8, "v100"))),
         (
-            Job(id="a", gpus=2, user="u", work=60),
-            Job(id="b", gpus=1, user="u", speeds={"v100": 2}),
+            gs.Job(id="a", gpus=2, user="u", work=60),
+            gs.Job(id="b", gpus=1, user="u", speeds={"v100": 2}),
         ),
-        (User("u", weight=2),),
+        (gs.User("u", weight=2),),
     )
 
 
 def test_stopping_criteria_are_tagged(tmp_path: Path) -> None:
     loaded = io.load(write(tmp_path / "d.json", DEADLINE))
-    assert isinstance(loaded, Instance)
+    assert isinstance(loaded, gs.Instance)
     target, other = loaded.jobs
-    assert target.stopping == TargetMetric(target=0.9, max_epochs=5, curve=(0.5, 0.95))
+    assert target.stopping == gs.TargetMetric(target=0.9, max_epochs=5, curve=(0.5, 0.95))
     assert target.rewards == ((90, 100.0), (99, 80.0))
-    assert other == DeadlineJob(id="b", gpus=1)
+    assert other == gs.DeadlineJob(id="b", gpus=1)
     explicit = copy.deepcopy(DEADLINE)
     explicit["jobs"][1]["stopping"] = {"kind": "iterations"}
     assert io.instance_from_dict(explicit) == loaded
@@ -155,7 +141,7 @@ def test_stopping_criteria_are_tagged(tmp_path: Path) -> None:
 
 def test_utilities_are_tagged(tmp_path: Path) -> None:
     loaded = io.load(write(tmp_path / "s.json", SERVERS))
-    assert isinstance(loaded, Instance)
+    assert isinstance(loaded, gs.Instance)
     utilities = Linear(-2, 100), Power(20, 1.5), Table([9, 9, 3])
     for job, id, utility in zip(loaded.jobs, "abc", utilities, strict=True):
         assert job == ParameterServerJob(
@@ -172,12 +158,12 @@ def test_defaults_stay_out_of_the_file(tmp_path: Path, name: str) -> None:
 
 
 @given(instances())
-def test_instances_come_back(instance: Instance[Any]) -> None:
+def test_instances_come_back(instance: gs.Instance[Any]) -> None:
     assert io.instance_from_dict(json.loads(json.dumps(io.instance_to_dict(instance)))) == instance
 
 
 @given(schedules())
-def test_schedules_come_back(schedule: Schedule) -> None:
+def test_schedules_come_back(schedule: gs.Schedule) -> None:
     assert io.schedule_from_dict(json.loads(json.dumps(io.schedule_to_dict(schedule)))) == schedule
 
 
@@ -187,7 +173,7 @@ def test_allocations_come_back(data: st.DataObject) -> None:
     models = data.draw(st.lists(st.text(max_size=3), unique=True, max_size=3))
     row = st.lists(st.floats(0, 1e9), min_size=len(models), max_size=len(models))
     shares = np.array([data.draw(row) for _ in users]).reshape(len(users), len(models))
-    one = Allocation(users, models, shares)
+    one = gs.Allocation(users, models, shares)
     assert io.allocation_from_dict(json.loads(json.dumps(io.allocation_to_dict(one)))) == one
 
 
@@ -249,33 +235,33 @@ def test_links_modes_and_devices_stay(tmp_path: Path) -> None:
 
 
 def test_kinds_of_job_of_others_have_no_file(tmp_path: Path) -> None:
-    class Mine(Job):
+    class Mine(gs.Job):
         pass
 
-    instance = Instance(Cluster.of_sizes([1]), [Mine(id="a", gpus=1)])
+    instance = gs.Instance(gs.Cluster.of_sizes([1]), [Mine(id="a", gpus=1)])
     with pytest.raises(TypeError, match="job 'a': a file has no kind for a Mine"):
         io.save(tmp_path / "x.json", instance)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_instance_without_jobs_comes_back(tmp_path: Path) -> None:
-    io.save(tmp_path / "x.json", Instance(Cluster.of_sizes([1]), (), name="empty", slot=60))
+    io.save(tmp_path / "x.json", gs.Instance(gs.Cluster.of_sizes([1]), (), name="empty", slot=60))
     loaded = io.load(tmp_path / "x.json")
-    assert isinstance(loaded, Instance)
+    assert isinstance(loaded, gs.Instance)
     assert (loaded.jobs, loaded.name, loaded.slot) == ((), "empty", 60)
 
 
 def test_other_objects_cannot_be_saved(tmp_path: Path) -> None:
     message = r"x\.json: a file holds one of Allocation, Instance, Schedule, not a Node"
     with pytest.raises(TypeError, match=message):
-        io.save(tmp_path / "x.json", Node("n", 1))  # type: ignore[arg-type]
+        io.save(tmp_path / "x.json", gs.Node("n", 1))  # type: ignore[arg-type]
 
 
 def test_large_schedules_are_refused_both_ways(tmp_path: Path) -> None:
     n = 10_001
     ones = np.ones(n, dtype=np.int64)
     columns = {"job": ones, "start": ones, "end": ones + 1, "node": ones, "gpus": ones}
-    schedule = Schedule(**columns, ptr=np.arange(n + 1))
+    schedule = gs.Schedule(**columns, ptr=np.arange(n + 1))
     message = "schedule: 10001 segments, a file holds at most 10000"
     folder = r": save it in a folder that ends in \.parquet or \.csv$"
     with pytest.raises(ValueError, match=message + folder):
