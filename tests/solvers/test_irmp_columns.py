@@ -17,15 +17,8 @@ from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob, Table
 from gangsched.solvers import Bound
+from gangsched.solvers.irmp import pricing
 from gangsched.solvers.irmp.columns import default_slots, generate, revenue_bound
-from gangsched.solvers.irmp.pricing import (
-    CandidateRun,
-    Classes,
-    Trials,
-    best_runs,
-    needs,
-    reference_best_run,
-)
 from revenue_optimum import first_slot, needed, optimum, random_problem, shapes, worth
 
 seeds = st.integers(0, 2**32 - 1)
@@ -171,27 +164,27 @@ def test_an_interrupted_solution_is_as_large_as_the_program() -> None:
 def test_machine_code_finds_runs_as_good_as_all_of_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = case(seed, rng, nodes=4)
-    classes, slots = Classes.of(problem), int(rng.integers(1, 9))
-    trials = Trials.of(problem, classes)
+    classes, slots = pricing.Classes.of(problem), int(rng.integers(1, 9))
+    trials = pricing.Trials.of(problem, classes)
     ends = np.unique(np.append(rng.integers(1, slots + 1, size=3), slots))
     prices = rng.integers(0, int(rng.choice([2, 9, 200])), (len(classes), 2, ends.size))
     jobs = len(problem.jobs)
     values = [np.concatenate([[1e9], problem.values(j, slots)]) * 64 for j in range(jobs)]
     worths = np.ceil(values).astype(np.int64)
     floor = rng.integers(-900, 900, jobs)
-    found = best_runs(
+    found = pricing.best_runs(
         problem, classes, trials, worths, prices, floor, ends,
         hints=np.full(jobs, -1, dtype=np.int64), every=True,
     )  # fmt: skip
     by_slot = np.repeat(prices, np.diff(ends, prepend=0), axis=2)
     for j, run in enumerate(found):
-        best = reference_best_run(problem, classes, j, worths[j], by_slot, int(floor[j]))
+        best = pricing.reference_best_run(problem, classes, j, worths[j], by_slot, int(floor[j]))
         assert (run is None) == (best is None)
         if run is not None and best is not None:
             assert run.gain == best.gain == int(worths[j][run.end]) - cost(run, by_slot)
 
 
-def cost(run: CandidateRun, prices: Any) -> int:
+def cost(run: pricing.CandidateRun, prices: Any) -> int:
     window = prices[:, :, run.start : run.end].sum(axis=2)
     return int(window[:, 0] @ np.array(run.workers) + run.ps * window[run.host, 1])
 
@@ -199,14 +192,14 @@ def cost(run: CandidateRun, prices: Any) -> int:
 def test_starts_between_ends_of_blocks_are_not_better() -> None:
     """Where f is convex, up to rounding."""
     problem = paper_problem(30, servers=20, utility="convex")
-    classes, slots, scale = Classes.of(problem), 256, 2**20
-    trials, rng = Trials.of(problem, classes), np.random.default_rng(0)
+    classes, slots, scale = pricing.Classes.of(problem), 256, 2**20
+    trials, rng = pricing.Trials.of(problem, classes), np.random.default_rng(0)
     values = [np.concatenate([[1e4], problem.values(j, slots)]) for j in range(30)]
     worths = np.ceil(np.array(values) * scale).astype(np.int64)
     ends = np.arange(8, slots + 1, 8)
     prices = rng.integers(0, scale // 20, (len(classes), 2, ends.size))
     few, every = (
-        best_runs(
+        pricing.best_runs(
             problem, classes, trials, worths, prices, np.zeros(30, dtype=np.int64), ends,
             hints=np.full(30, -1, dtype=np.int64), every=every,
         )
@@ -436,7 +429,7 @@ def test_parameter_servers_are_counted_for_no_more_workers_than_there_are() -> N
     problem = lone()
     large = replace(problem.jobs[0], gpus=10**6, rates=(1e6, 5e5))
     problem = replace(problem, instance=replace(problem.instance, jobs=[large]))
-    assert needs(problem).tolist() == [1, 1, 2]
+    assert pricing.needs(problem).tolist() == [1, 1, 2]
     assert revenue_bound(problem).value == 98
 
 
