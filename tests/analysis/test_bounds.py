@@ -17,8 +17,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from gangsched.analysis import proofs
 from gangsched.analysis.proofs import makespan as bounds
+from gangsched.analysis.proofs import (
+    packings,
+    readers,
+    verify,
+    verify_alone_core,
+    verify_completion_time,
+    verify_deadline_rewards,
+    verify_irmp,
+    verify_ltgf,
+    verify_market,
+    verify_model_prices_core,
+    verify_prices_core,
+    verify_rar_ddls,
+    verify_rewards_core,
+    verify_unisched,
+    verify_user_prices,
+)
 from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.configurations import Configurations
 from gangsched.analysis.proofs.makespan import (
@@ -322,7 +338,7 @@ def test_tables_follow_the_definition(data: st.DataObject) -> None:
 @given(st.integers(0, 9), st.integers(1, 40), st.data())
 def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataObject) -> None:
     d, eps = data.draw(st.integers(1, target)), data.draw(st.integers(0, target // 2))
-    x = proofs.packings.stepped(proofs.packings.thresholded(d, target, eps), target, k)
+    x = packings.stepped(packings.thresholded(d, target, eps), target, k)
     expected = step(threshold(Fraction(d, target), Fraction(eps, target)), k)
     assert Fraction(x, max(k, 1) * target) == expected
 
@@ -333,21 +349,21 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: set[str | None] = set()
     for module in (
-        proofs.packings,
-        proofs.readers,
-        proofs.verify,
-        proofs.verify_alone_core,
-        proofs.verify_completion_time,
-        proofs.verify_deadline_rewards,
-        proofs.verify_irmp,
-        proofs.verify_ltgf,
-        proofs.verify_market,
-        proofs.verify_model_prices_core,
-        proofs.verify_prices_core,
-        proofs.verify_rar_ddls,
-        proofs.verify_rewards_core,
-        proofs.verify_unisched,
-        proofs.verify_user_prices,
+        packings,
+        readers,
+        verify,
+        verify_alone_core,
+        verify_completion_time,
+        verify_deadline_rewards,
+        verify_irmp,
+        verify_ltgf,
+        verify_market,
+        verify_model_prices_core,
+        verify_prices_core,
+        verify_rar_ddls,
+        verify_rewards_core,
+        verify_unisched,
+        verify_user_prices,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
@@ -412,11 +428,7 @@ def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
         ceil(Fraction(job.iterations * problem.resolution, rate))
         for job, rate in zip(problem.jobs, best, strict=True)
     ]
-    assert (
-        proofs.verify_rar_ddls.durations_of(problem)
-        == by_hand
-        == problem.shortest_durations().tolist()
-    )
+    assert verify_rar_ddls.durations_of(problem) == by_hand == problem.shortest_durations().tolist()
 
 
 def test_two_servers_may_be_faster_than_one() -> None:
@@ -454,9 +466,9 @@ def test_knapsack(items: list[tuple[int, int]], capacity: int) -> None:
         if sum(d for d, _ in chosen) <= capacity
     )
     sizes, values = [d for d, _ in items], [v for _, v in items]
-    assert proofs.packings.knapsack(sizes, values, capacity) == best
+    assert packings.knapsack(sizes, values, capacity) == best
     huge = [v * 2**70 for v in values]
-    assert proofs.packings.knapsack(sizes, huge, capacity) == best * 2**70
+    assert packings.knapsack(sizes, huge, capacity) == best * 2**70
 
 
 def test_no_certificate() -> None:

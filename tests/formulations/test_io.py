@@ -26,21 +26,14 @@ from malformed import cases, changed
 from strategies import deadline_instances, irmp_problems, quadratic, rar_problems
 
 # Written by hand, not by the code under test.
-HEAD = {"format": "gangsched", "version": 1}
-PROBLEM: dict[str, Any] = {
-    **HEAD,
-    "kind": "problem",
-    "problem": "rar-ddls",
-    "instance": {
-        **HEAD,
-        "kind": "instance",
-        "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
-        "jobs": [
-            {"kind": "ring", "id": "a", "gpus": 2, "iterations": 9, "gradient": 0, "base_time": 0.5}
-        ],
-    },
-    "parameters": {"alpha": 0.5, "rate": "exact", "horizon": 1200},
-}
+PROBLEM: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "problem", "problem": "rar-ddls",
+ "instance": {"format": "gangsched", "version": 1, "kind": "instance",
+  "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
+  "jobs": [{"kind": "ring", "id": "a", "gpus": 2, "iterations": 9,
+    "gradient": 0, "base_time": 0.5}]},
+ "parameters": {"alpha": 0.5, "rate": "exact", "horizon": 1200}}
+""")
 JOB = gs.RingJob(id="a", gpus=2, iterations=9, gradient=0, base_time=0.5)
 SAME = RarDdls(
     gs.Instance(gs.Cluster.of_sizes([4]), [JOB]),  # type: ignore[arg-type]
@@ -94,33 +87,19 @@ def test_other_objects_are_no_problems() -> None:
 
 # --- jobs with deadlines -------------------------------------------------------------------------
 
-QUEUE: dict[str, Any] = {
-    **HEAD,
-    "kind": "problem",
-    "problem": "unisched",
-    "instance": {
-        **HEAD,
-        "kind": "instance",
-        "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 4}]},
-        "jobs": [
-            {"kind": "deadline", "id": "a", "gpus": 3, "work": 700, "rewards": [[1500, 100]]},
-            {"kind": "deadline", "id": "b", "gpus": 2, "work": 900},
-            {"kind": "deadline", "id": "c", "gpus": 1, "work": 900},
-        ],
-    },
-    "parameters": {
-        "lease": 1200,
-        "be_lease": 600,
-        "allocations": "exact",
-        "rounding": "paper",
-        "sr_aware": False,
-        "lexicographic": True,
-        "phases": {"0": "running", "2": "suspended"},
-        "profilers": [1, 2],
-        "free": [4, 1],
-        "overhead": 40,
-    },
-}
+QUEUE: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "problem", "problem": "unisched",
+ "instance": {"format": "gangsched", "version": 1, "kind": "instance",
+  "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 4}]},
+  "jobs": [{"kind": "deadline", "id": "a", "gpus": 3, "work": 700,
+    "rewards": [[1500, 100]]},
+   {"kind": "deadline", "id": "b", "gpus": 2, "work": 900},
+   {"kind": "deadline", "id": "c", "gpus": 1, "work": 900}]},
+ "parameters": {"lease": 1200, "be_lease": 600, "allocations": "exact", "rounding": "paper",
+  "sr_aware": false, "lexicographic": true,
+  "phases": {"0": "running", "2": "suspended"}, "profilers": [1, 2],
+  "free": [4, 1], "overhead": 40}}
+""")
 SAME_QUEUE = UniSched(
     gs.Instance(
         gs.Cluster.of_sizes([4, 4]),
@@ -198,44 +177,20 @@ def test_problems_of_rewards_come_back(
 
 # --- IRMP ----------------------------------------------------------------------------------------
 
-REVENUE: dict[str, Any] = {
-    **HEAD,
-    "kind": "problem",
-    "problem": "irmp",
-    "instance": {
-        **HEAD,
-        "kind": "instance",
-        "cluster": {
-            "nodes": [{"id": "n0", "gpus": 4, "ps": 1}, {"id": "n1", "gpus": 2, "ps": 2}],
-        },
-        "jobs": [
-            {
-                "kind": "parameter-server",
-                "id": "a",
-                "gpus": 2,
-                "user": "v",
-                "release": 3,
-                "epochs": 2,
-                "minibatches": 1,
-                "rates": [1.0, 0.5],
-                "utility": {"kind": "linear", "slope": -2.0, "constant": 100.0},
-            },
-        ],
-        "users": [{"id": "u", "gpus": 2, "ps": 2}, {"id": "v", "gpus": 4, "ps": 1}],
-        "slot": 3600,
-    },
-    "parameters": {
-        "worker_bandwidth": 100,
-        "ps_bandwidth": 5120,
-        "horizon": 64,
-        "clock": "release",
-        "optional": False,
-        "preemptive": True,
-        "paper_slot_r": True,
-        "owners": ["v", "u"],
-        "alone": {"v": 12.5},
-    },
-}
+REVENUE: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "problem", "problem": "irmp",
+ "instance": {"format": "gangsched", "version": 1, "kind": "instance",
+  "cluster": {"nodes": [{"id": "n0", "gpus": 4, "ps": 1},
+    {"id": "n1", "gpus": 2, "ps": 2}]},
+  "jobs": [{"kind": "parameter-server", "id": "a", "gpus": 2, "user": "v",
+    "release": 3, "epochs": 2, "minibatches": 1, "rates": [1.0, 0.5],
+    "utility": {"kind": "linear", "slope": -2.0, "constant": 100.0}}],
+  "users": [{"id": "u", "gpus": 2, "ps": 2}, {"id": "v", "gpus": 4, "ps": 1}],
+  "slot": 3600},
+ "parameters": {"worker_bandwidth": 100, "ps_bandwidth": 5120, "horizon": 64,
+  "clock": "release", "optional": false, "preemptive": true,
+  "paper_slot_r": true, "owners": ["v", "u"], "alone": {"v": 12.5}}}
+""")
 SAME_REVENUE = Irmp(
     gs.Instance(
         gs.Cluster([gs.Node("n0", 4, ps=1), gs.Node("n1", 2, ps=2)]),

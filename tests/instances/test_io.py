@@ -22,82 +22,50 @@ from malformed import cases, changed
 from strategies import instances, schedules
 
 # Written by hand, not by the code under test.
-HEAD = {"format": "gangsched", "version": 1}
-INSTANCE: dict[str, Any] = {
-    **HEAD,
-    "kind": "instance",
-    "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 8, "model": "v100"}]},
-    "jobs": [
-        {"kind": "job", "id": "a", "gpus": 2, "user": "u", "work": 60},
-        {"kind": "job", "id": "b", "gpus": 1, "user": "u", "speeds": {"v100": 2.0}},
-    ],
-    "users": [{"id": "u", "weight": 2.0}],
-}
-RING: dict[str, Any] = {
-    **HEAD,
-    "kind": "instance",
-    "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
-    "jobs": [
-        {"kind": "ring", "id": "a", "gpus": 2, "iterations": 9, "gradient": 0, "base_time": 0.5}
-    ],
-}
-DEADLINE: dict[str, Any] = {
-    **HEAD,
-    "kind": "instance",
-    "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
-    "jobs": [
-        {
-            "kind": "deadline",
-            "id": "a",
-            "gpus": 3,
-            "work": 60,
-            "rewards": [[90, 100.0], [99, 80.0]],
-            "stopping": {"kind": "target", "target": 0.9, "max_epochs": 5, "curve": [0.5, 0.95]},
-            "split_speed": 0.5,
-            "preemption_cost": 0,
-        },
-        {"kind": "deadline", "id": "b", "gpus": 1},
-    ],
-}
-SERVERS: dict[str, Any] = {
-    **HEAD,
-    "kind": "instance",
-    "cluster": {"nodes": [{"id": "n0", "gpus": 4, "ps": 1}]},
-    "jobs": [
-        {
-            "kind": "parameter-server",
-            "id": id,
-            "gpus": 2,
-            "epochs": 4,
-            "minibatches": 5,
-            "rates": [1.0, 0.5],
-            "utility": utility,
-        }
-        for id, utility in {
-            "a": {"kind": "linear", "slope": -2.0, "constant": 100.0},
-            "b": {"kind": "power", "scale": 20.0, "exponent": 1.5},
-            "c": {"kind": "table", "values": [9.0, 9.0, 3.0]},
-        }.items()
-    ],
-    "slot": 3600,
-}
-SCHEDULE: dict[str, Any] = {
-    **HEAD,
-    "kind": "schedule",
-    "job": [0, 1],
-    "start": [0, 4],
-    "end": [4, 6],
-    "ptr": [0, 1, 3],
-    "node": [0, 0, 1],
-    "gpus": [2, 1, 1],
-}
-ALLOCATION: dict[str, Any] = {
-    **HEAD,
-    "kind": "allocation",
-    "users": ["a", "b"],
-    "models": ["v100"],
-    "shares": [[1.5], [0.5]],
-}
+INSTANCE: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "instance",
+ "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 8, "model": "v100"}]},
+ "jobs": [{"kind": "job", "id": "a", "gpus": 2, "user": "u", "work": 60},
+  {"kind": "job", "id": "b", "gpus": 1, "user": "u", "speeds": {"v100": 2.0}}],
+ "users": [{"id": "u", "weight": 2.0}]}
+""")
+RING: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "instance",
+ "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
+ "jobs": [{"kind": "ring", "id": "a", "gpus": 2, "iterations": 9, "gradient": 0,
+   "base_time": 0.5}]}
+""")
+DEADLINE: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "instance",
+ "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
+ "jobs": [{"kind": "deadline", "id": "a", "gpus": 3, "work": 60,
+   "rewards": [[90, 100.0], [99, 80.0]],
+   "stopping": {"kind": "target", "target": 0.9, "max_epochs": 5,
+    "curve": [0.5, 0.95]},
+   "split_speed": 0.5, "preemption_cost": 0},
+  {"kind": "deadline", "id": "b", "gpus": 1}]}
+""")
+SERVERS: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "instance",
+ "cluster": {"nodes": [{"id": "n0", "gpus": 4, "ps": 1}]},
+ "jobs": [{"kind": "parameter-server", "id": "a", "gpus": 2, "epochs": 4, "minibatches": 5,
+   "rates": [1.0, 0.5],
+   "utility": {"kind": "linear", "slope": -2.0, "constant": 100.0}},
+  {"kind": "parameter-server", "id": "b", "gpus": 2, "epochs": 4, "minibatches": 5,
+   "rates": [1.0, 0.5],
+   "utility": {"kind": "power", "scale": 20.0, "exponent": 1.5}},
+  {"kind": "parameter-server", "id": "c", "gpus": 2, "epochs": 4, "minibatches": 5,
+   "rates": [1.0, 0.5], "utility": {"kind": "table", "values": [9.0, 9.0, 3.0]}}],
+ "slot": 3600}
+""")
+SCHEDULE: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "schedule", "job": [0, 1], "start": [0, 4],
+ "end": [4, 6], "ptr": [0, 1, 3], "node": [0, 0, 1], "gpus": [2, 1, 1]}
+""")
+ALLOCATION: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "allocation", "users": ["a", "b"],
+ "models": ["v100"], "shares": [[1.5], [0.5]]}
+""")
 FILES = {
     "instance": INSTANCE,
     "ring": RING,

@@ -25,30 +25,17 @@ from malformed import cases, changed
 from strategies import rar_problems, rar_schedules
 
 # Written by hand, not by the code under test.
-HEAD = {"format": "gangsched", "version": 1}
-RESULT: dict[str, Any] = {
-    **HEAD,
-    "kind": "result",
-    "solver": "sjf-bco",
-    "sense": "minimise",
-    "status": "feasible",
-    "stop": "completed",
-    "solution": {
-        **HEAD,
-        "kind": "schedule",
-        "job": [0, 1],
-        "start": [0, 4],
-        "end": [4, 6],
-        "ptr": [0, 1, 3],
-        "node": [0, 0, 1],
-        "gpus": [2, 1, 1],
-    },
-    "objective": 6,
-    "bound": {"value": 5, "method": "dff", "certificate": {"kind": "dff", "duals": [1, 2]}},
-    "iterations": 17,
-    "info": {"seed": 0, "params": {"kappa": None, "ties": ["U", "node"]}},
-    "timing": {"runtime": 0.25, "history": [[0.125, 8, None], [0.25, 6, 5]]},
-}
+RESULT: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "result", "solver": "sjf-bco",
+ "sense": "minimise", "status": "feasible", "stop": "completed",
+ "solution": {"format": "gangsched", "version": 1, "kind": "schedule", "job": [0, 1],
+  "start": [0, 4], "end": [4, 6], "ptr": [0, 1, 3], "node": [0, 0, 1],
+  "gpus": [2, 1, 1]},
+ "objective": 6,
+ "bound": {"value": 5, "method": "dff", "certificate": {"kind": "dff", "duals": [1, 2]}},
+ "iterations": 17, "info": {"seed": 0, "params": {"kappa": null, "ties": ["U", "node"]}},
+ "timing": {"runtime": 0.25, "history": [[0.125, 8, null], [0.25, 6, 5]]}}
+""")
 SAME: Result[Schedule] = Result(
     solver="sjf-bco",
     sense=Sense.MIN,
