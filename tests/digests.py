@@ -33,9 +33,19 @@ import numpy as np
 
 import gangsched as gs
 from gangsched import registry
-from gangsched.analysis import proofs
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import PolicyError
+from gangsched.analysis.proofs import (
+    completion_time,
+    contention,
+    fluid_fairness,
+    leases,
+    makespan,
+    model_prices,
+    prices,
+    round_fairness,
+    user_prices,
+)
 from log_files import FORMATS, Line
 
 FILE = Path(__file__).resolve().parent / "golden" / "digests.json"
@@ -387,20 +397,20 @@ def bound_makers() -> Parts:
     )
     makers: dict[str, tuple[Callable[..., gs.Bound], Any, dict[str, Any]]] = {
         "area": (gs.solvers.area_bound, "rar-ddls", {}),
-        "dff": (proofs.makespan.dff_bound, "rar-ddls", {}),
-        "contention": (proofs.contention.contention_bound, "rar-ddls", {}),
-        "release": (proofs.completion_time.release_bound, replace(flow, measure="makespan"), {}),
-        "srpt": (proofs.completion_time.srpt_bound, flow, {}),
-        "busy time": (proofs.completion_time.busy_time_bound, flow, {"rounds": 4}),
-        "busy time of models": (proofs.completion_time.busy_time_bound, mixed, {"rounds": 4}),
-        "prices": (proofs.prices.price_bound, flow, {"rounds": 30, "halvings": 1}),
-        "prices of models": (proofs.model_prices.model_price_bound, mixed, {"rounds": 30}),
+        "dff": (makespan.dff_bound, "rar-ddls", {}),
+        "contention": (contention.contention_bound, "rar-ddls", {}),
+        "release": (completion_time.release_bound, replace(flow, measure="makespan"), {}),
+        "srpt": (completion_time.srpt_bound, flow, {}),
+        "busy time": (completion_time.busy_time_bound, flow, {"rounds": 4}),
+        "busy time of models": (completion_time.busy_time_bound, mixed, {"rounds": 4}),
+        "prices": (prices.price_bound, flow, {"rounds": 30, "halvings": 1}),
+        "prices of models": (model_prices.model_price_bound, mixed, {"rounds": 30}),
         "online": (gs.online_bound, mixed, {"rounds": 4, "steps": 20}),
-        "life": (proofs.fluid_fairness.life_bound, "ltgf", {}),
-        "gang sums": (proofs.round_fairness.gang_sums_bound, "ltgf-round", {}),
+        "life": (fluid_fairness.life_bound, "ltgf", {}),
+        "gang sums": (round_fairness.gang_sums_bound, "ltgf-round", {}),
         "rewards": (gs.reward_bound, "deadline-rewards", {"intervals": 8, "rounds": 30}),
-        "users": (proofs.user_prices.user_bound, "sharing-incentive", {"rounds": 30}),
-        "one price": (proofs.leases.one_price_bound, "unisched", {}),
+        "users": (user_prices.user_bound, "sharing-incentive", {"rounds": 30}),
+        "one price": (leases.one_price_bound, "unisched", {}),
         "revenue": (gs.solvers.revenue_bound, "irmp", {"slots": 200, "tolerance": 1e-4}),
     }
     found = {}
