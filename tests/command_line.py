@@ -15,46 +15,39 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+import gangsched as gs
 import web_page
 from gangsched.analysis.papers.experiment import Experiment, FigureCell
 from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.io import problem_to_dict
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    RingJob,
-    Schedule,
-    Segment,
-)
 from gangsched.instances.io import write_json
 from gangsched.io import save
 
 FAST = "first-fit,list_scheduling"  # no annealing
 
 
-def ring(id: str, gpus: int, iterations: int = 6) -> RingJob:
+def ring(id: str, gpus: int, iterations: int = 6) -> gs.RingJob:
     """A job of as many slots as iterations: one iteration a slot."""
-    return RingJob(id=id, gpus=gpus, iterations=iterations, gradient=0.0, base_time=0.9)
+    return gs.RingJob(id=id, gpus=gpus, iterations=iterations, gradient=0.0, base_time=0.9)
 
 
 # Two gangs of two and one of four on four GPUs: 6 slots side by side, then 6 more; area 48 / 4.
-INSTANCE = Instance(
-    Cluster.uniform(nodes=2, gpus_per_node=2),
+INSTANCE = gs.Instance(
+    gs.Cluster.uniform(nodes=2, gpus_per_node=2),
     [ring("a", 2), ring("b", 2), ring("c", 4)],
     name="abc",
 )
 # Three jobs of four slots on two GPUs: 8 slots, but an area of only 12 / 2.
-GAP = Instance(Cluster.of_sizes([1, 1]), [ring(id, 1, 4) for id in "abc"])
+GAP = gs.Instance(gs.Cluster.of_sizes([1, 1]), [ring(id, 1, 4) for id in "abc"])
 
 # One lease on two GPUs: the gang of two is worth more, the single GPU more for each GPU.
 QUEUE = UniSched(
-    Instance(
-        Cluster.of_sizes([2]),
+    gs.Instance(
+        gs.Cluster.of_sizes([2]),
         [
-            DeadlineJob(id="gang", gpus=2, work=600, rewards=[(600, 100)]),
-            DeadlineJob(id="one", gpus=1, work=600, rewards=[(600, 60)]),
+            gs.DeadlineJob(id="gang", gpus=2, work=600, rewards=[(600, 100)]),
+            gs.DeadlineJob(id="one", gpus=1, work=600, rewards=[(600, 60)]),
         ],
     )
 )
@@ -110,9 +103,9 @@ def write_files(folder: Path) -> Path:
     folder.mkdir()
     save(folder / "instance.json", INSTANCE)
     write_json(folder / "problem.json", problem_to_dict(RarDdls(GAP)))
-    wide = Instance(Cluster.of_sizes([2]), [ring("wide", 3)])
+    wide = gs.Instance(gs.Cluster.of_sizes([2]), [ring("wide", 3)])
     save(folder / "wide.json", wide)
-    save(folder / "schedule.json", Schedule.of([Segment(0, 0, 4, {0: 1})]))
+    save(folder / "schedule.json", gs.Schedule.of([gs.Segment(0, 0, 4, {0: 1})]))
     (folder / "broken.json").write_text('{"format": ')
     (folder / "list.json").write_text("[1, 2]")
     (folder / "nan.json").write_text('{"format": NaN}')

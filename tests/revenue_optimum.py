@@ -14,19 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import gangsched as gs
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    Schedule,
-    Segment,
-    Table,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob, Power, Table
 
 
 class Shape(NamedTuple):
@@ -195,10 +185,10 @@ def _all_earn(problem: Irmp, chosen: Sequence[Run | None]) -> bool:
     return True
 
 
-def segment(j: int, run: Run) -> Segment:
+def segment(j: int, run: Run) -> gs.Segment:
     """A run as a row of a schedule."""
     used = [s for s in range(len(run.workers)) if run.workers[s] or run.ps[s]]
-    return Segment(
+    return gs.Segment(
         j,
         run.start,
         run.end,
@@ -207,9 +197,9 @@ def segment(j: int, run: Run) -> Segment:
     )
 
 
-def schedule(chosen: Sequence[Run | None]) -> Schedule:
+def schedule(chosen: Sequence[Run | None]) -> gs.Schedule:
     """What `optimum` found, as a schedule."""
-    return Schedule.of(segment(j, run) for j, run in enumerate(chosen) if run is not None)
+    return gs.Schedule.of(segment(j, run) for j, run in enumerate(chosen) if run is not None)
 
 
 def random_problem(
@@ -224,7 +214,9 @@ def random_problem(
 ) -> Irmp:
     """Up to so many jobs and nodes, on which the network, PSs and lateness matter."""
     machines = [
-        Node(f"s{i}", int(rng.integers(1, 4)), str(rng.choice(types)), ps=int(rng.integers(0, 3)))
+        gs.Node(
+            f"s{i}", int(rng.integers(1, 4)), str(rng.choice(types)), ps=int(rng.integers(0, 3))
+        )
         for i in range(int(rng.integers(1, nodes + 1)))
     ]
     names = [f"u{i}" for i in range(users)] if users > 1 else []
@@ -261,4 +253,6 @@ def random_problem(
         "owners": owners,
         **parameters,
     }
-    return Irmp(Instance(Cluster(machines), rows, users=list(map(User, names))), **settings)
+    return Irmp(
+        gs.Instance(gs.Cluster(machines), rows, users=list(map(gs.User, names))), **settings
+    )

@@ -10,26 +10,11 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+import gangsched as gs
 from brute_force import contenders, placements, speed
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.formulations.rar_ddls.problem import RarDdls
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Iterations,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    RingJob,
-    Schedule,
-    Segment,
-    Table,
-    TargetMetric,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob, Power, Table
 
 # --- instances and schedules ---------------------------------------------------------------------
 
@@ -37,14 +22,16 @@ names = st.text(min_size=1, max_size=4)
 positive = st.floats(1e-9, 1e9)
 
 
-def nodes(id: str = "n0") -> st.SearchStrategy[Node]:
-    return st.builds(Node, st.just(id), st.integers(1, 64), st.text(max_size=3), st.integers(0, 4))
+def nodes(id: str = "n0") -> st.SearchStrategy[gs.Node]:
+    return st.builds(
+        gs.Node, st.just(id), st.integers(1, 64), st.text(max_size=3), st.integers(0, 4)
+    )
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, max_nodes: int = 4) -> Cluster:
+def clusters(draw: st.DrawFn, *, max_nodes: int = 4) -> gs.Cluster:
     ids = draw(st.lists(names, min_size=1, max_size=max_nodes, unique=True))
-    return Cluster(tuple(draw(nodes(id)) for id in ids))
+    return gs.Cluster(tuple(draw(nodes(id)) for id in ids))
 
 
 def _common(user: str, models: list[str]) -> dict[str, st.SearchStrategy[Any]]:
@@ -60,15 +47,17 @@ def _common(user: str, models: list[str]) -> dict[str, st.SearchStrategy[Any]]:
     }
 
 
-def jobs(id: str = "j0", user: str = "", models: tuple[str, ...] = ("",)) -> st.SearchStrategy[Job]:
-    return st.builds(Job, id=st.just(id), **_common(user, list(models)))
+def jobs(
+    id: str = "j0", user: str = "", models: tuple[str, ...] = ("",)
+) -> st.SearchStrategy[gs.Job]:
+    return st.builds(gs.Job, id=st.just(id), **_common(user, list(models)))
 
 
 def ring_jobs(
     id: str = "j0", user: str = "", models: tuple[str, ...] = ("",)
-) -> st.SearchStrategy[RingJob]:
+) -> st.SearchStrategy[gs.RingJob]:
     return st.builds(
-        RingJob,
+        gs.RingJob,
         id=st.just(id),
         iterations=st.integers(1, 10**6),
         gradient=st.floats(0, 1e6),
@@ -124,7 +113,7 @@ def irmp_instances(
     max_release: int = 4,
     models: tuple[str, ...] = ("",),
     **fixed: Any,
-) -> Instance[ParameterServerJob]:
+) -> gs.Instance[ParameterServerJob]:
     """A small instance of workers and parameter servers; shrinks to one job on one of each.
 
     Users, if any, have quotas: of nodes in turn, some perhaps of none, or, with one model, of any
@@ -134,9 +123,9 @@ def irmp_instances(
         st.integers(1, max_workers), st.sampled_from(models), st.sampled_from([1, 0, 2, 3])
     )
     sizes = draw(st.lists(pairs, min_size=1, max_size=max_nodes))
-    cluster = Cluster([Node(f"n{i}", *size) for i, size in enumerate(sizes)])
+    cluster = gs.Cluster([gs.Node(f"n{i}", *size) for i, size in enumerate(sizes)])
     count = draw(st.integers(0, max_users))
-    users = [User(f"u{u}", 1, *quota) for u, quota in enumerate(draw(_quotas(cluster, count)))]
+    users = [gs.User(f"u{u}", 1, *quota) for u, quota in enumerate(draw(_quotas(cluster, count)))]
     fields = {
         "gpus": st.integers(1, 4),
         "release": st.integers(0, max_release),
@@ -159,11 +148,11 @@ def irmp_instances(
         draw(ps_jobs(f"j{i}", draw(owners), **fields))
         for i in range(draw(st.integers(1, max_jobs)))
     ]
-    return Instance(cluster, made, users)
+    return gs.Instance(cluster, made, users)
 
 
 @st.composite
-def _quotas(draw: st.DrawFn, cluster: Cluster, users: int) -> list[list[int]]:
+def _quotas(draw: st.DrawFn, cluster: gs.Cluster, users: int) -> list[list[int]]:
     """Workers and PSs of each user, all together those of the cluster."""
     held = [(node.gpus, node.ps) for node in cluster.nodes]
     one_model = len({node.model for node in cluster.nodes}) == 1
@@ -184,7 +173,7 @@ def _parts(total: int, count: int) -> st.SearchStrategy[list[int]]:
 
 @st.composite
 def irmp_problems(
-    draw: st.DrawFn, instance: Instance[ParameterServerJob] | None = None, **fixed: Any
+    draw: st.DrawFn, instance: gs.Instance[ParameterServerJob] | None = None, **fixed: Any
 ) -> Irmp:
     """IRMP on a small instance, drawn or given; `fixed` parameters are not drawn.
 
@@ -205,7 +194,7 @@ def irmp_problems(
         size = len(instance.cluster.nodes)
         ids = st.sampled_from([user.id for user in instance.users])
         drawn["owners"] = draw(st.lists(ids, min_size=size, max_size=size))
-        instance = replace(instance, users=[User(user.id) for user in instance.users])
+        instance = replace(instance, users=[gs.User(user.id) for user in instance.users])
     return Irmp(instance, **drawn, **fixed)
 
 
@@ -222,27 +211,27 @@ def rewards(draw: st.DrawFn, *, latest: int = 10**9) -> tuple[tuple[int, float],
 
 
 @st.composite
-def target_metrics(draw: st.DrawFn) -> TargetMetric:
+def target_metrics(draw: st.DrawFn) -> gs.TargetMetric:
     """A target that is reached before the last epoch, in it, or not at all."""
     before = draw(st.lists(_thousandths(899), max_size=3))
     left = draw(st.integers(0, 3))
     last = draw(_thousandths(1000, 0 if not left else 900))
-    return TargetMetric(target=0.9, max_epochs=len(before) + 1 + left, curve=[*before, last])
+    return gs.TargetMetric(target=0.9, max_epochs=len(before) + 1 + left, curve=[*before, last])
 
 
 def deadline_jobs(
     id: str = "j0", user: str = "", models: tuple[str, ...] = ("",), **fixed: Any
-) -> st.SearchStrategy[DeadlineJob]:
+) -> st.SearchStrategy[gs.DeadlineJob]:
     """Any job with deadlines or of best effort; `fixed` fields are strategies of their own."""
     given = {
         **_common(user, list(models)),
         "rewards": rewards(),
-        "stopping": st.just(Iterations()) | target_metrics(),
+        "stopping": st.just(gs.Iterations()) | target_metrics(),
         "split_speed": st.sampled_from([1.0, 0.5, 0.75, 0.9]) | _thousandths(1000, 1),
         "scaling": st.sampled_from([0.05, 0.0]),
         "preemption_cost": st.none() | st.integers(0, 90),
     }
-    return st.builds(DeadlineJob, id=st.just(id), **{**given, **fixed})
+    return st.builds(gs.DeadlineJob, id=st.just(id), **{**given, **fixed})
 
 
 @st.composite
@@ -256,13 +245,13 @@ def deadline_instances(
     latest: int = 4200,
     max_release: int = 0,
     equal: bool = False,
-) -> Instance[DeadlineJob]:
+) -> gs.Instance[gs.DeadlineJob]:
     """Jobs that fit equal nodes, works and deadlines of a few leases; shrinks to one job.
 
     Gangs are powers of two and the sizes between them (3, 5, 6, 7, more than a node); with `equal`
     all have one size.
     """
-    cluster = Cluster.uniform(
+    cluster = gs.Cluster.uniform(
         nodes=draw(st.integers(1, max_nodes)), gpus_per_node=draw(st.sampled_from(node_sizes))
     )
     known = [n for n in (1, 2, 4, 8, 3, 6, 5, 7, 16, 12, 9, 11) if n <= cluster.gpus]
@@ -282,11 +271,11 @@ def deadline_instances(
         )
         for i in range(draw(st.integers(1, max_jobs)))
     ]
-    return Instance(cluster, made)
+    return gs.Instance(cluster, made)
 
 
 @st.composite
-def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> Instance[Any]:
+def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> gs.Instance[Any]:
     """An instance of one kind of job, with or without users; shrinks to one job on one node."""
     cluster = draw(clusters())
     kind = draw(st.sampled_from([jobs, ring_jobs, deadline_jobs, ps_jobs]))
@@ -295,13 +284,14 @@ def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> Instance[Any]:
     ids = draw(st.lists(names, min_size=1, max_size=max_jobs, unique=True))
     made = [draw(kind(id, draw(st.sampled_from(owners or [""])), models)) for id in ids]
     users = [
-        draw(st.builds(User, st.just(id), positive, st.none() | st.integers(0, 9))) for id in owners
+        draw(st.builds(gs.User, st.just(id), positive, st.none() | st.integers(0, 9)))
+        for id in owners
     ]
-    return Instance(cluster, made, users, draw(st.integers(1, 3600)), draw(st.text(max_size=5)))
+    return gs.Instance(cluster, made, users, draw(st.integers(1, 3600)), draw(st.text(max_size=5)))
 
 
 @st.composite
-def schedules(draw: st.DrawFn, *, max_segments: int = 4) -> Schedule:
+def schedules(draw: st.DrawFn, *, max_segments: int = 4) -> gs.Schedule:
     """Any well-formed schedule, feasible or not, with or without devices and parameter servers."""
     counts = st.dictionaries(st.integers(0, 5), st.integers(1, 3), min_size=1, max_size=3)
     held = draw(st.lists(counts, min_size=1, max_size=max_segments))
@@ -309,7 +299,7 @@ def schedules(draw: st.DrawFn, *, max_segments: int = 4) -> Schedule:
     gpus = [count for segment in held for count in segment.values()]
     devices = draw(st.booleans())
     servers = draw(st.booleans())
-    return Schedule(
+    return gs.Schedule(
         job=np.array([draw(st.integers(0, 9)) for _ in held]),
         start=np.array(start),
         end=np.array([at + draw(st.integers(1, 10**6)) for at in start]),
@@ -348,7 +338,7 @@ def rar_problems(
     """
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     jobs = [
-        RingJob(
+        gs.RingJob(
             id=f"j{i}",
             gpus=draw(st.integers(1, min(6, sum(sizes)))),
             iterations=draw(st.integers(1, 30)),
@@ -368,7 +358,7 @@ def rar_problems(
         "rate": st.sampled_from(["floor", "exact"]),
     }
     drawn = {name: draw(values) for name, values in parameters.items() if name not in fixed}
-    return RarDdls(Instance(Cluster.of_sizes(sizes), jobs), **drawn, **fixed)
+    return RarDdls(gs.Instance(gs.Cluster.of_sizes(sizes), jobs), **drawn, **fixed)
 
 
 @st.composite
@@ -379,7 +369,7 @@ def rar_placements(draw: st.DrawFn, problem: RarDdls) -> list[dict[int, int]]:
 
 
 @st.composite
-def rar_schedules(draw: st.DrawFn, problem: RarDdls, *, delay: int = 2) -> Schedule:
+def rar_schedules(draw: st.DrawFn, problem: RarDdls, *, delay: int = 2) -> gs.Schedule:
     """A feasible schedule without GPU identities.
 
     Jobs start in a drawn order, each as soon as its drawn placement fits and up to `delay` slots
@@ -414,4 +404,4 @@ def rar_schedules(draw: st.DrawFn, problem: RarDdls, *, delay: int = 2) -> Sched
             left[j] -= rate
             end[j] = t
         active = [j for j in active if left[j] > 0]
-    return Schedule.of(Segment(j, start[j], end[j], held) for j, held in enumerate(placement))
+    return gs.Schedule.of(gs.Segment(j, start[j], end[j], held) for j, held in enumerate(placement))

@@ -7,18 +7,10 @@ from typing import Any
 
 import pytest
 
+import gangsched as gs
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.registry import EARNING, POLICIES, SETTINGS, may_be_informed, policy
 from gangsched.solvers import Stop
 
@@ -28,34 +20,34 @@ FEW: Rows = [
     (1, 300, 0, "u"), (2, 900, 0, "v"), (4, 600, 30, "u"), (1, 1200, 90, "v"), (3, 240, 400, "u"),
 ]  # fmt: skip
 WIDE: Rows = [(8, 300, 0, "u"), (6, 300, 10, "v"), (1, 100, 20, "u")]
-TWO = [Node("n0", 4), Node("n1", 4)]
-MODELS = [Node("n0", 4, "k80"), Node("n1", 4, "p100"), Node("n2", 4, "v100")]
+TWO = [gs.Node("n0", 4), gs.Node("n1", 4)]
+MODELS = [gs.Node("n0", 4, "k80"), gs.Node("n1", 4, "p100"), gs.Node("n2", 4, "v100")]
 
 
-def users_of(rows: Rows) -> list[User]:
-    return [User(user) for user in sorted({row[3] for row in rows} - {""})]
+def users_of(rows: Rows) -> list[gs.User]:
+    return [gs.User(user) for user in sorted({row[3] for row in rows} - {""})]
 
 
-def plain(rows: Rows, nodes: list[Node], **more: Any) -> Instance[Any]:
+def plain(rows: Rows, nodes: list[gs.Node], **more: Any) -> gs.Instance[Any]:
     jobs = [
-        Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user, **more)
+        gs.Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user, **more)
         for i, (gpus, work, release, user) in enumerate(rows)
     ]
-    return Instance(Cluster(nodes), jobs, users_of(rows))
+    return gs.Instance(gs.Cluster(nodes), jobs, users_of(rows))
 
 
-def strict(rows: Rows, nodes: list[Node]) -> Instance[Any]:
+def strict(rows: Rows, nodes: list[gs.Node]) -> gs.Instance[Any]:
     """All but the last with a deadline, the second a soft one."""
     jobs = []
     for i, (gpus, work, release, user) in enumerate(rows):
         rewards = [(3 * work, 100.0), (4 * work, 50.0)][: 1 + (i == 1)]
         rewards = rewards if i < len(rows) - 1 else []
         more: dict[str, Any] = {"release": release, "user": user, "rewards": rewards}
-        jobs.append(DeadlineJob(id=f"j{i}", gpus=gpus, work=work, **more))
-    return Instance(Cluster(nodes), jobs, users_of(rows))
+        jobs.append(gs.DeadlineJob(id=f"j{i}", gpus=gpus, work=work, **more))
+    return gs.Instance(gs.Cluster(nodes), jobs, users_of(rows))
 
 
-def served(rows: Rows, nodes: list[Node]) -> Instance[Any]:
+def served(rows: Rows, nodes: list[gs.Node]) -> gs.Instance[Any]:
     """The same gangs with parameter servers, worth something to the end; minutes are slots."""
     jobs = [
         ParameterServerJob(
@@ -64,17 +56,17 @@ def served(rows: Rows, nodes: list[Node]) -> Instance[Any]:
         )
         for i, (gpus, work, release, user) in enumerate(rows)
     ]  # fmt: skip
-    return Instance(Cluster(nodes), jobs, users_of(rows))
+    return gs.Instance(gs.Cluster(nodes), jobs, users_of(rows))
 
 
 def owned(rows: Rows, user: str) -> Rows:
     return [(gpus, work, release, user) for gpus, work, release, _ in rows]
 
 
-PS = [Node("n0", 4, ps=1), Node("n1", 4, ps=1)]
-PS_MODELS = [Node("n0", 4, "k80", ps=1), Node("n1", 4, "p100", ps=1)]
+PS = [gs.Node("n0", 4, ps=1), gs.Node("n1", 4, ps=1)]
+PS_MODELS = [gs.Node("n0", 4, "k80", ps=1), gs.Node("n1", 4, "p100", ps=1)]
 SPEEDS = {"k80": 1, "p100": 2.5, "v100": 4}
-CASES: Mapping[str, Callable[[], Instance[Any]]] = {
+CASES: Mapping[str, Callable[[], gs.Instance[Any]]] = {
     "no deadlines": lambda: plain(FEW, TWO),
     "deadlines": lambda: strict(FEW, TWO),
     "three GPU models": lambda: plain(FEW, MODELS, speeds=SPEEDS),
@@ -85,7 +77,7 @@ CASES: Mapping[str, Callable[[], Instance[Any]]] = {
     "no users": lambda: plain(owned(FEW, ""), TWO),
     "gangs wider than a node": lambda: plain(WIDE, TWO),
     "wide gangs with deadlines": lambda: strict(WIDE, TWO),
-    "wide gangs on models": lambda: plain(WIDE, [*MODELS, Node("n3", 4, "k80")], speeds=SPEEDS),
+    "wide gangs on models": lambda: plain(WIDE, [*MODELS, gs.Node("n3", 4, "k80")], speeds=SPEEDS),
     "parameter servers": lambda: served(FEW, PS),
     "wide gangs with parameter servers": lambda: served(WIDE, PS),
     "parameter servers on models": lambda: served(FEW, PS_MODELS),

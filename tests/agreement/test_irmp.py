@@ -11,22 +11,13 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+import gangsched as gs
 import revenue_optimum
 from broken import Broken
 from few import each_seed
 from gangsched.formulations.irmp import forms as irmp_forms
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Schedule,
-    Segment,
-    Table,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob, Table
 from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import branch_and_bound
 
@@ -60,11 +51,11 @@ def job(name: str, **changes: Any) -> ParameterServerJob:
 def problem_of(
     nodes: list[tuple[int, int]], jobs: list[ParameterServerJob], **parameters: Any
 ) -> Irmp:
-    cluster = Cluster([Node(f"s{i}", gpus, ps=ps) for i, (gpus, ps) in enumerate(nodes)])
-    users = [User(u) for u in sorted({one.user for one in jobs} - {""})]
+    cluster = gs.Cluster([gs.Node(f"s{i}", gpus, ps=ps) for i, (gpus, ps) in enumerate(nodes)])
+    users = [gs.User(u) for u in sorted({one.user for one in jobs} - {""})]
     if users and "owners" not in parameters:
         parameters["owners"] = [users[i % len(users)].id for i in range(len(nodes))]
-    return Irmp(Instance(cluster, jobs, users=users), **{"horizon": 4, **parameters})
+    return Irmp(gs.Instance(cluster, jobs, users=users), **{"horizon": 4, **parameters})
 
 
 def proven(problem: Irmp, form: str) -> float:
@@ -141,8 +132,8 @@ def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
     assert linear_optimum(problem, "columns") == pytest.approx(dual.value)
     first = problem.instance.cluster.nodes[0]
     nodes = [replace(first, id=f"s{i}") for i in range(3)]
-    equal = Irmp(Instance(Cluster(nodes), problem.jobs, users=problem.instance.users), horizon=5,
-                 owners=[problem.users[0]] * 3, ps_bandwidth=2)  # fmt: skip
+    instance = gs.Instance(gs.Cluster(nodes), problem.jobs, users=problem.instance.users)
+    equal = Irmp(instance, horizon=5, owners=[problem.users[0]] * 3, ps_bandwidth=2)
     dual = branch_and_bound(equal, params=ExactParams(form="dual")).bound
     assert dual is not None
     assert linear_optimum(equal, "aggregated") == pytest.approx(dual.value, abs=1e-6)
@@ -219,7 +210,7 @@ def test_the_sharing_incentive_has_a_price() -> None:
 
 def test_a_user_without_jobs_earns_nothing() -> None:
     problem = Irmp(
-        Instance(Cluster([Node("s", 2, ps=1)]), [], users=[User("u")]),
+        gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1)]), [], users=[gs.User("u")]),
         owners=["u"],
         horizon=2,
         alone={"u": 1},
@@ -240,7 +231,7 @@ def test_promises_of_random_problems_are_kept(seed: int) -> None:
         nodes = problem.instance.cluster.nodes
         own = [n for n, owner in zip(nodes, problem.owners, strict=True) if owner == user]
         if own and mine:
-            changed = Instance(Cluster(own), mine, users=[User(user)])
+            changed = gs.Instance(gs.Cluster(own), mine, users=[gs.User(user)])
             part = replace(problem, instance=changed, owners=[user] * len(own))
             alone[user] = branch_and_bound(part).objective or 0.0
     promised = replace(problem, alone=alone)
@@ -258,7 +249,7 @@ def test_promises_of_random_problems_are_kept(seed: int) -> None:
 # -- checker and models ----------------------------------------------------------------------------
 
 
-def random_schedule(problem: Irmp, rng: np.random.Generator) -> Schedule:
+def random_schedule(problem: Irmp, rng: np.random.Generator) -> gs.Schedule:
     """One run for most jobs, each feasible by itself, at a random time."""
     rows = []
     for j in range(len(problem.jobs)):
@@ -269,21 +260,21 @@ def random_schedule(problem: Irmp, rng: np.random.Generator) -> Schedule:
             start = revenue_optimum.first_slot(problem, j) + int(rng.integers(3))
             run = revenue_optimum.Run(start, start + shape.slots, shape.workers, shape.ps)
             rows.append(revenue_optimum.segment(j, run))
-    return Schedule.of(rows)
+    return gs.Schedule.of(rows)
 
 
-def plain(schedule: Schedule) -> list[Any]:
+def plain(schedule: gs.Schedule) -> list[Any]:
     """What a schedule says, in one order."""
     return sorted(
         (row.job, row.start, row.end, sorted(row.gpus.items()), ps_of(row)) for row in schedule
     )
 
 
-def ps_of(row: Segment) -> list[tuple[int, int]]:
+def ps_of(row: gs.Segment) -> list[tuple[int, int]]:
     return sorted((s, count) for s, count in (row.ps or {}).items() if count)
 
 
-def held(row: Segment, gpus: dict[int, int], ps: dict[int, int]) -> Segment:
+def held(row: gs.Segment, gpus: dict[int, int], ps: dict[int, int]) -> gs.Segment:
     """The same run, or less, with other workers and PSs."""
     used = sorted({s for counts in (gpus, ps) for s, count in counts.items() if count})
     return replace(
@@ -293,7 +284,7 @@ def held(row: Segment, gpus: dict[int, int], ps: dict[int, int]) -> Segment:
     )
 
 
-def changed(row: Segment, nodes: int) -> Iterator[tuple[str, list[Segment]]]:
+def changed(row: gs.Segment, nodes: int) -> Iterator[tuple[str, list[gs.Segment]]]:
     """Change a run in every way."""
     ps = {s: count for s, count in (row.ps or {}).items() if count}
     host, gpus = next(iter(ps)), dict(row.gpus)
@@ -321,15 +312,15 @@ def changed(row: Segment, nodes: int) -> Iterator[tuple[str, list[Segment]]]:
         yield "paused", [replace(row, end=middle), paused]
 
 
-def changes(schedule: Schedule, nodes: int) -> Iterator[tuple[str, Schedule]]:
+def changes(schedule: gs.Schedule, nodes: int) -> Iterator[tuple[str, gs.Schedule]]:
     """Change a schedule in every way, one job at a time."""
     rows = list(schedule)
     for i, row in enumerate(rows):
         for change, instead in changed(row, nodes):
-            yield change, Schedule.of([*rows[:i], *instead, *rows[i + 1 :]])
+            yield change, gs.Schedule.of([*rows[:i], *instead, *rows[i + 1 :]])
 
 
-def is_column(problem: Irmp, row: Segment) -> bool:
+def is_column(problem: Irmp, row: gs.Segment) -> bool:
     """Whether a run holds nothing that it does not need."""
     nodes = range(len(problem.instance.cluster.nodes))
     held = tuple(row.gpus.get(s, 0) for s in nodes), tuple((row.ps or {}).get(s, 0) for s in nodes)
@@ -337,7 +328,7 @@ def is_column(problem: Irmp, row: Segment) -> bool:
     return shape in revenue_optimum.needed(list(revenue_optimum.shapes(problem, row.job)))
 
 
-def cases(seed: int) -> Iterator[tuple[str, Schedule]]:
+def cases(seed: int) -> Iterator[tuple[str, gs.Schedule]]:
     problem, rng = tiny(seed), np.random.default_rng([8, seed])
     plain = [random_schedule(problem, rng) for _ in range(8)]
     found = revenue_optimum.optimum(problem)
@@ -434,7 +425,7 @@ def test_every_schedule_is_one_of_the_relaxations(form: str, seed: int) -> None:
 # -- each equation ---------------------------------------------------------------------------------
 
 #: a spread run of three slots on server 0 (host) and 1, of servers 0, 1, 2
-SPREAD = Segment(0, 1, 4, {0: 1, 1: 2}, ps={0: 2})
+SPREAD = gs.Segment(0, 1, 4, {0: 1, 1: 2}, ps={0: 2})
 
 
 def spread(**parameters: Any) -> Irmp:
@@ -475,13 +466,13 @@ def spread(**parameters: Any) -> Irmp:
         ([replace(SPREAD, gpus={0: 0}, ps={0: 1})], {"occupied", "rate"}),
     ],
 )
-def test_each_equation_is_a_constraint(rows: list[Segment], names: set[str]) -> None:
+def test_each_equation_is_a_constraint(rows: list[gs.Segment], names: set[str]) -> None:
     problem = spread()
     model = problem.build("literal")
     broken = Broken(model.native)
-    model.embed(Schedule.of(rows))
+    model.embed(gs.Schedule.of(rows))
     assert broken() >= names
-    assert bool(broken()) is bool(names) is bool(problem.violations(Schedule.of(rows)))
+    assert bool(broken()) is bool(names) is bool(problem.violations(gs.Schedule.of(rows)))
 
 
 def test_every_equation_of_the_paper_has_its_name() -> None:
@@ -501,7 +492,7 @@ def test_every_equation_of_the_paper_has_its_name() -> None:
 def test_zeta_and_the_types_are_decided_by_the_placement() -> None:
     """Fixed workers and PSs leave no other speed."""
     model = spread().build("literal")
-    model.embed(Schedule.of([SPREAD]))
+    model.embed(gs.Schedule.of([SPREAD]))
     native = model.native
     native.zeta[0].set_value(1)
     native.v_rate[0, "", 0].set_value(0)
@@ -520,22 +511,26 @@ def test_quotas_say_no_more_than_that_there_is_enough() -> None:
     jobs = [job("a", user="u1"), job("b", user="u2")]
     model = problem_of([(2, 1)] * 2, jobs, horizon=2).build("literal")
     broken = Broken(model.native)
-    model.embed(Schedule.of([Segment(0, 0, 2, {0: 2, 1: 0}, ps={0: 1, 1: 1})]))
+    model.embed(gs.Schedule.of([gs.Segment(0, 0, 2, {0: 2, 1: 0}, ps={0: 1, 1: 1})]))
     assert not {"quota_workers", "quota_ps"} & broken()  # u1 takes what is u2's
-    model.embed(Schedule.of([Segment(0, 0, 2, {0: 4, 1: 1}, ps={0: 3})]))
+    model.embed(gs.Schedule.of([gs.Segment(0, 0, 2, {0: 4, 1: 1}, ps={0: 3})]))
     assert {"quota_workers", "quota_ps", "workers", "ps"} <= broken()
 
 
 def test_types_are_constraints() -> None:
-    nodes = [Node("s1", 1, "new", ps=2), Node("s2", 1, "old", ps=2), Node("s3", 1, "old", ps=2)]
-    problem = Irmp(Instance(Cluster(nodes), [job("a")]), horizon=5)
+    nodes = [
+        gs.Node("s1", 1, "new", ps=2),
+        gs.Node("s2", 1, "old", ps=2),
+        gs.Node("s3", 1, "old", ps=2),
+    ]
+    problem = Irmp(gs.Instance(gs.Cluster(nodes), [job("a")]), horizon=5)
     model = problem.build("literal")
     broken = Broken(model.native)
-    mixed = Segment(0, 0, 4, {0: 1, 1: 1}, ps={0: 1})
-    hosts = Segment(0, 0, 4, {0: 0, 1: 1, 2: 0}, ps={0: 1, 2: 1})
-    apart = Segment(0, 0, 4, {0: 0, 1: 1, 2: 1}, ps={0: 2})
+    mixed = gs.Segment(0, 0, 4, {0: 1, 1: 1}, ps={0: 1})
+    hosts = gs.Segment(0, 0, 4, {0: 0, 1: 1, 2: 0}, ps={0: 1, 2: 1})
+    apart = gs.Segment(0, 0, 4, {0: 0, 1: 1, 2: 1}, ps={0: 2})
     for row, names in ((mixed, {"worker_type"}), (hosts, {"ps_type"}), (apart, set())):
-        model.embed(Schedule.of([row]))
+        model.embed(gs.Schedule.of([row]))
         assert broken() == names
 
 

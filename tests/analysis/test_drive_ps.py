@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gangsched as gs
 from few import first
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
@@ -18,17 +19,7 @@ from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Schedule,
-    Segment,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers import Fifo, Result, Stop
 from gangsched.solvers.irmp.online import (
     online_density,
@@ -41,7 +32,7 @@ from gangsched.solvers.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Start, State
 from strategies import irmp_instances, irmp_problems
 
-Solver = Callable[[Irmp], Result[Schedule]]
+Solver = Callable[[Irmp], Result[gs.Schedule]]
 RULES: dict[str, Solver] = {
     "fifo": online_fifo,
     "spt": online_spt,
@@ -79,14 +70,14 @@ def job(id: str, gpus: int = 2, *, release: int = 0, **more: Any) -> ParameterSe
     return ParameterServerJob(id=id, gpus=gpus, release=release, **given)
 
 
-TWO = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=2)])
+TWO = gs.Cluster([gs.Node("s1", 2, ps=1), gs.Node("s2", 2, ps=2)])
 
 
-def on_two(*jobs: Any) -> Instance[Any]:
-    return Instance(TWO, jobs)
+def on_two(*jobs: Any) -> gs.Instance[Any]:
+    return gs.Instance(TWO, jobs)
 
 
-def driven(case: Instance[Any], policy: Any, **how: Any) -> Run:
+def driven(case: gs.Instance[Any], policy: Any, **how: Any) -> Run:
     """The run, once the checker has nothing to say."""
     run = drive(case, policy, round_length=1, **how)
     assert violations(run, preempts=policy.preempts) == []
@@ -108,9 +99,9 @@ def test_a_run_takes_the_slots_of_its_workers_and_nodes(engine: Any) -> None:
     )
     run = driven(on_two(job("a"), job("b"), job("c")), table, engine=engine)
     assert list(run.schedule) == [
-        Segment(0, 0, 8, {0: 1}, ps={0: 1}),
-        Segment(1, 0, 8, {1: 1, 0: 1}, ps={1: 1, 0: 0}),
-        Segment(2, 8, 16, {1: 0, 0: 2}, ps={1: 2, 0: 0}),
+        gs.Segment(0, 0, 8, {0: 1}, ps={0: 1}),
+        gs.Segment(1, 0, 8, {1: 1, 0: 1}, ps={1: 1, 0: 0}),
+        gs.Segment(2, 8, 16, {1: 0, 0: 2}, ps={1: 2, 0: 0}),
     ]
     assert run.records.work.tolist() == [8, 8, 8]
     assert run.records.held.tolist() == [8, 16, 16]
@@ -126,13 +117,13 @@ def test_what_running_jobs_hold_is_not_free(engine: Any) -> None:
 
 
 def test_speeds_of_models_count_in_the_length_of_a_run() -> None:
-    cluster = Cluster([Node("k", 2, "k80", ps=1), Node("v", 2, "v100", ps=1)])
+    cluster = gs.Cluster([gs.Node("k", 2, "k80", ps=1), gs.Node("v", 2, "v100", ps=1)])
     fast = job("a", speeds={"v100": 4})  # on others as fast as its rates
     for node, end in ((0, 4), (1, 1)):
         table = Table({0: [Start(0, {node: 2}, ps={node: 1})]})
-        assert driven(Instance(cluster, [fast]), table).records.end.tolist() == [end]
+        assert driven(gs.Instance(cluster, [fast]), table).records.end.tolist() == [end]
     away = Table({0: [Start(0, {1: 2}, ps={0: 2 - 1})]})  # servers on the other model
-    assert driven(Instance(cluster, [fast]), away).records.end.tolist() == [2]
+    assert driven(gs.Instance(cluster, [fast]), away).records.end.tolist() == [2]
 
 
 def test_most_workers_may_exceed_the_cluster() -> None:
@@ -171,11 +162,11 @@ def in_time(**fixed: Any) -> st.SearchStrategy[Irmp]:
     )
 
 
-def by_job(run: Run) -> Schedule:
-    return Schedule.of(sorted(run.schedule, key=lambda row: row.job))
+def by_job(run: Run) -> gs.Schedule:
+    return gs.Schedule.of(sorted(run.schedule, key=lambda row: row.job))
 
 
-def broken_otherwise(problem: Irmp, schedule: Schedule) -> list[str]:
+def broken_otherwise(problem: Irmp, schedule: gs.Schedule) -> list[str]:
     """What is broken, but for jobs that must run and do not."""
     return [line for line in problem.violations(schedule) if not line.startswith("all jobs")]
 
@@ -229,7 +220,7 @@ def test_what_starts_does_not_hang_on_jobs_that_come_later(by: str) -> None:
 
 def test_users_without_quotas_and_owners_do_not_matter() -> None:
     jobs = [job("a", user="u"), job("b", user="v", release=1)]
-    case = Instance(TWO, jobs, [User("u"), User("v", 3)])
+    case = gs.Instance(TWO, jobs, [gs.User("u"), gs.User("v", 3)])
     with pytest.raises(ValueError, match="users have no quotas"):
         Irmp(case)
     assert driven(case, OnlineRevenue("slope")).records.end.tolist() == [4, 5]
@@ -253,7 +244,7 @@ def test_other_orders_and_problems_are_refused() -> None:
         OnlineRevenue("lifo")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="paper_slot_r=True, the driver shows jobs at their rele"):
         OnlineRevenue.of(Irmp(on_two(job("a")), paper_slot_r=True))
-    plain = Instance(TWO, [Job(id="a", gpus=1, work=3)])
+    plain = gs.Instance(TWO, [gs.Job(id="a", gpus=1, work=3)])
     with pytest.raises(TypeError, match="OnlineRevenue: a CompletionTime is not a Irmp"):
         OnlineRevenue.of(CompletionTime(plain))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'irmp-slope': job 'a' has no parameter servers, it runs"):
@@ -321,7 +312,7 @@ def test_servers_of_a_running_job_are_not_given_again(engine: Any) -> None:
 def test_such_jobs_are_not_ordered_and_other_jobs_have_no_servers(engine: Any) -> None:
     with pytest.raises(PolicyError, match="orders job 0, a job with parameter servers starts on"):
         drive(on_two(job("a")), Table(orders=True), round_length=1, engine=engine)
-    plain = on_two(Job(id="a", gpus=2, work=3))
+    plain = on_two(gs.Job(id="a", gpus=2, work=3))
     table = Table({0: [Start(0, {0: 2}, ps={0: 1})]}, needs_ps=False)
     with pytest.raises(PolicyError, match=r"job 0 with parameter servers \{0: 1\}, a job of its"):
         drive(plain, table, engine=engine)
@@ -330,9 +321,9 @@ def test_such_jobs_are_not_ordered_and_other_jobs_have_no_servers(engine: Any) -
 # --- the checker ----------------------------------------------------------------------------------
 
 
-def tampered(run: Run, row: Segment, **records: Any) -> Run:
+def tampered(run: Run, row: gs.Segment, **records: Any) -> Run:
     """Another first segment, and other records."""
-    schedule = Schedule.of([row, *list(run.schedule)[1:]])
+    schedule = gs.Schedule.of([row, *list(run.schedule)[1:]])
     return replace(run, schedule=schedule, records=replace(run.records, **records))
 
 
@@ -342,7 +333,7 @@ def test_the_checker_knows_parameter_servers() -> None:
     run = driven(case, table)
     row = run.schedule[0]
 
-    def lines(row: Segment, **records: Any) -> list[str]:
+    def lines(row: gs.Segment, **records: Any) -> list[str]:
         return violations(tampered(run, row, **records))
 
     assert lines(row) == []
@@ -363,7 +354,7 @@ def test_the_checker_knows_parameter_servers() -> None:
     assert "completion: job 'a' ends at 4, from 0 with 0 s of overhead it must end at 9" in lines(
         row, work=[9, 4]
     )
-    twice = replace(run, schedule=Schedule.of([*run.schedule, replace(row, start=5, end=9)]))
+    twice = replace(run, schedule=gs.Schedule.of([*run.schedule, replace(row, start=5, end=9)]))
     assert "parameter servers: job 'a' runs twice, the second time from 5" in violations(twice)
 
 

@@ -14,14 +14,8 @@ from typer.testing import CliRunner
 
 import gangsched as gs
 from few import each_seed
-from gangsched.analysis.comparing.regret import (
-    FAIR,
-    STAND_INS,
-    LossLedger,
-    Variant,
-    ledger,
-    pool_of,
-)
+from gangsched.analysis.comparing import regret
+from gangsched.analysis.comparing.regret import ledger
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.show.replay_tables import legend
 from gangsched.cli.app import app
@@ -45,9 +39,9 @@ def crowd(seed: int, jobs: int = 60) -> Instance[Job]:
 
 def ledgers_of(
     instance: Instance[Job], names: Any = NAMES, **options: Any
-) -> dict[str, LossLedger]:
+) -> dict[str, regret.LossLedger]:
     found = gs.replay(instance, names, ledger=True, **options)
-    assert all(isinstance(one, LossLedger) for one in found.ledgers.values())
+    assert all(isinstance(one, regret.LossLedger) for one in found.ledgers.values())
     return dict(found.ledgers)  # type: ignore[arg-type]
 
 
@@ -115,7 +109,7 @@ def test_nodes_and_rounds_cost_what_they_cost() -> None:
 
 def test_models_have_a_pool_each() -> None:
     cluster = Cluster([gs.Node("a", 4, "x"), gs.Node("b", 4, "y"), gs.Node("c", 2, "x")])
-    assert [(n.model, n.gpus) for n in pool_of(cluster).nodes] == [("x", 6), ("y", 4)]
+    assert [(n.model, n.gpus) for n in regret.pool_of(cluster).nodes] == [("x", 6), ("y", 4)]
 
 
 def test_rows_without_a_ratio_say_why_they_have_no_ledger() -> None:
@@ -125,7 +119,7 @@ def test_rows_without_a_ratio_say_why_they_have_no_ledger() -> None:
     rows = tuple(replace(row, ratios={**row.ratios, "flow": None}) for row in found.rows[:1])
     made = ledger(replace(found, rows=(*rows, found.rows[1])), {"srtf": Srtf()})
     assert made["fifo"] == "it is no policy, or one that looks ahead"
-    assert isinstance(made["srtf"], LossLedger)
+    assert isinstance(made["srtf"], regret.LossLedger)
     made = ledger(replace(found, rows=rows), policies)
     assert made == {"fifo": "its mean completion time has no certified ratio"}
 
@@ -134,7 +128,7 @@ def test_stand_ins_that_cannot_run_are_the_reason() -> None:
     """Under las an overhead as long as a round would never let jobs end."""
     found = gs.replay(crowd(1, 8), ["ltgf", "srtf"], rules=Rules(overhead=90), ledger=True)
     assert "las cannot run: las: overhead=90 is not below" in str(found.ledgers["ltgf"])
-    assert isinstance(found.ledgers["srtf"], LossLedger)
+    assert isinstance(found.ledgers["srtf"], regret.LossLedger)
     assert "hours, policy first" in str(found)
     assert any(line.startswith("No ledger of ltgf: las cannot run") for line in legend(found))
 
@@ -145,7 +139,7 @@ def test_another_policy_of_a_stand_ins_name_is_refused() -> None:
 
 
 def test_stand_ins_have_the_names_of_the_registry() -> None:
-    for name, one in STAND_INS.values():
+    for name, one in regret.STAND_INS.values():
         assert policy(name)[1] == one
 
 
@@ -166,7 +160,7 @@ def test_the_printed_commands_give_the_runs_again(
     assert shown.exit_code == 0, shown.output
     made = json.loads(Path("r.json").read_text())["ledgers"]
     means = {
-        Variant(*(run[name] for name in Variant._fields)): run["mean_completion"]
+        regret.Variant(*(run[name] for name in regret.Variant._fields)): run["mean_completion"]
         for one in made.values()
         for run in one["runs"]
     }
@@ -188,4 +182,4 @@ def test_the_printed_commands_give_the_runs_again(
 
 
 def test_policies_that_are_made_to_be_fair_are_named_as_they_are_today() -> None:
-    assert {*FAIR} <= {*POLICIES}
+    assert {*regret.FAIR} <= {*POLICIES}

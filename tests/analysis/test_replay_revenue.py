@@ -26,17 +26,7 @@ from gangsched.analysis.show import plots, run_plots
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.replay_tables import legend
 from gangsched.formulations.irmp.problem import Irmp, reduced_problem
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    Table,
-    Utility,
-)
+from gangsched.instances import Linear, ParameterServerJob, Power, Table, Utility
 from gangsched.registry import EARNING, policy
 from gangsched.solvers import Bound, Fifo, Stop
 from gangsched.solvers.irmp.policy import OnlineRevenue
@@ -58,8 +48,8 @@ def job(id: str, utility: Utility, epochs: int = 4, **more: Any) -> ParameterSer
     return ParameterServerJob(id=id, epochs=epochs, utility=utility, **given)
 
 
-ONE = Cluster([Node("s", 2, ps=1)])
-TWO = Cluster([Node("s", 2, ps=1), Node("t", 2, ps=1)])
+ONE = gs.Cluster([gs.Node("s", 2, ps=1)])
+TWO = gs.Cluster([gs.Node("s", 2, ps=1), gs.Node("t", 2, ps=1)])
 HAND = [
     job("linear", Linear(-2, 30), release=1),
     job("power", Power(64, 2), release=2),
@@ -99,7 +89,7 @@ class Starts:
 )
 def test_what_jobs_earn_by_hand(clock: Any, won: list[float]) -> None:
     starts = {t: [Start(j, {0: 2}, ps={0: 1})] for j, t in enumerate((1, 5, 9, 13))}
-    run = drive(Instance(ONE, HAND), Starts(starts), round_length=1)
+    run = drive(gs.Instance(ONE, HAND), Starts(starts), round_length=1)
     assert run.records.end.tolist() == [5, 9, 13, 17]
     assert metrics.earnings(run, clock).tolist() == pytest.approx(won, rel=1e-14)
     found = metrics.revenue_summary(run, clock)
@@ -113,13 +103,13 @@ def test_what_jobs_earn_by_hand(clock: Any, won: list[float]) -> None:
 
 
 def test_who_does_not_complete_earns_nothing() -> None:
-    run = drive(Instance(ONE, HAND), Starts({1: [Start(0, {0: 2}, ps={0: 1})]}), round_length=1)
+    run = drive(gs.Instance(ONE, HAND), Starts({1: [Start(0, {0: 2}, ps={0: 1})]}), round_length=1)
     won = metrics.earnings(run)
     assert won[0] == 20
     assert np.isnan(won[1:]).all()
     found = metrics.revenue_summary(run)
     assert (found["revenue"], found["served"], found["left_out"]) == (20.0, 1, 3)
-    part = drive(Instance(ONE, HAND), OnlineRevenue(), round_length=1, until=3)
+    part = drive(gs.Instance(ONE, HAND), OnlineRevenue(), round_length=1, until=3)
     assert metrics.revenue_summary(part)["revenue"] == 0.0
 
 
@@ -318,7 +308,7 @@ def test_runs_that_there_are_already(found: Replay) -> None:
 
 def test_a_policy_that_breaks_the_problem_fails() -> None:
     """Two workers on the other node than the only PS: 2 * 3 exceeds 5 (3i)."""
-    problem = Irmp(Instance(TWO, HAND[:1]), worker_bandwidth=3, ps_bandwidth=5)
+    problem = Irmp(gs.Instance(TWO, HAND[:1]), worker_bandwidth=3, ps_bandwidth=5)
     away = {1: [Start(0, {1: 2}, ps={0: 1})]}
     made = replay(problem, {"away": Starts(away), "slope": OnlineRevenue()})
     assert [(one.name, one.reason.partition(":")[2][:58]) for one in made.failed] == [
@@ -334,7 +324,7 @@ def test_policies_and_jobs_of_the_other_kind_are_refused() -> None:
         with pytest.raises(ValueError, match="need a policy that starts them on nodes") as caught:
             gs.replay(PROBLEM, ["online-revenue", name])
         assert "\n" not in str(caught.value)
-    plain = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=3)])
+    plain = gs.Instance(gs.Cluster.of_sizes([2]), [gs.Job(id="a", gpus=1, work=3)])
     with pytest.raises(ValueError, match="'irmp-slope': job 'a' has no parameter servers"):
         replay(plain, {"fifo": Fifo(), "slope": OnlineRevenue()})
     with pytest.raises(ValueError, match="ledger=True, the losses of jobs with utilities"):

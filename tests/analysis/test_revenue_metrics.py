@@ -10,19 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gangsched as gs
 from gangsched.analysis.comparing import revenue as metrics
 from gangsched.analysis.comparing.revenue import Money, money_violations, settle
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Schedule,
-    Segment,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers import Result, RevenueFacts, Stop
 from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, batch_sche
 
@@ -39,17 +31,17 @@ def example(**changes: Any) -> Irmp:
         )
         for id, most in chunks.items()
     ]  # fmt: skip
-    cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in range(1, 5)])
-    users = [User("u1", gpus=4, ps=2), User("u2", gpus=4, ps=2)]
-    return Irmp(Instance(cluster, jobs, users), **{"clock": "release", **changes})
+    cluster = gs.Cluster([gs.Node(f"s{i}", 2, ps=1) for i in range(1, 5)])
+    users = [gs.User("u1", gpus=4, ps=2), gs.User("u2", gpus=4, ps=2)]
+    return Irmp(gs.Instance(cluster, jobs, users), **{"clock": "release", **changes})
 
 
 #: as printed: 11 on s1, 21 on s2, and 12 on s3 and a worker of s4, which it shares
-PRINTED = Schedule.of(
+PRINTED = gs.Schedule.of(
     [
-        Segment(0, 8, 10, {0: 2}, ps={0: 1}),
-        Segment(2, 10, 12, {1: 2}, ps={1: 1}),
-        Segment(1, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
+        gs.Segment(0, 8, 10, {0: 2}, ps={0: 1}),
+        gs.Segment(2, 10, 12, {1: 2}, ps={1: 1}),
+        gs.Segment(1, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
     ]
 )
 PAID = settle(example(), PRINTED, {"12"}, theta=THETA)
@@ -69,7 +61,7 @@ def test_the_papers_incomes() -> None:
 
 def test_prices_follow_what_was_accepted_before() -> None:
     """Taken first, job 12 finds nothing in use, and pays nothing."""
-    first = Schedule.of([PRINTED[2], PRINTED[0], PRINTED[1]])
+    first = gs.Schedule.of([PRINTED[2], PRINTED[0], PRINTED[1]])
     assert settle(example(), first, {"12"}, theta=THETA).payments == {"12": 0}
 
 
@@ -103,26 +95,26 @@ def test_shares_are_means_of_workers_and_parameter_servers() -> None:
             id="j", user="a", gpus=1, epochs=1, minibatches=1, rates=(1, 1), utility=Linear(0, 60)
         )
     ]
-    cluster = Cluster([Node("s1", 1, ps=3), Node("s2", 2, ps=1)])
-    users = [User("a", gpus=1, ps=3), User("b", gpus=2, ps=1), User("c", gpus=0, ps=0)]
-    problem = Irmp(Instance(cluster, jobs, users))
-    schedule = Schedule.of([Segment(0, 0, 1, {0: 1}, ps={0: 1})])
+    cluster = gs.Cluster([gs.Node("s1", 1, ps=3), gs.Node("s2", 2, ps=1)])
+    users = [gs.User("a", gpus=1, ps=3), gs.User("b", gpus=2, ps=1), gs.User("c", gpus=0, ps=0)]
+    problem = Irmp(gs.Instance(cluster, jobs, users))
+    schedule = gs.Schedule.of([gs.Segment(0, 0, 1, {0: 1}, ps={0: 1})])
     ratios = metrics.revenue_fairness(problem, schedule)
     assert ratios == {"a": pytest.approx(1 / ((1 / 3 + 3 / 4) / 2)), "b": 0}
 
 
 def test_without_a_revenue_there_is_nothing_to_share() -> None:
-    late = Schedule.of([Segment(0, 98, 100, {0: 2}, ps={0: 1})])
+    late = gs.Schedule.of([gs.Segment(0, 98, 100, {0: 2}, ps={0: 1})])
     assert example().objective(late) == 100 - 2 * 97
     assert metrics.revenue_fairness(example(), late) == {}
     assert metrics.fairness_variance(example(), late) is None
-    assert metrics.fairness_variance(example(), Schedule.of([])) is None
+    assert metrics.fairness_variance(example(), gs.Schedule.of([])) is None
 
 
 def test_without_losses_no_job_is_worth_less_than_nothing() -> None:
     """Of 11, preempted, at 54 and 21 at 10: 100 - 2 * 51 = -2 and 86."""
-    parts = [Segment(0, 10, 11, {0: 2}, ps={0: 1}), Segment(2, 8, 10, {1: 2}, ps={1: 1})]
-    schedule = Schedule.of([Segment(0, 53, 54, {0: 2}, ps={0: 1}), *parts])
+    parts = [gs.Segment(0, 10, 11, {0: 2}, ps={0: 1}), gs.Segment(2, 8, 10, {1: 2}, ps={1: 1})]
+    schedule = gs.Schedule.of([gs.Segment(0, 53, 54, {0: 2}, ps={0: 1}), *parts])
     problem = example(preemptive=True)
     assert problem.objective(schedule) == 84
     assert metrics.revenue_without_losses(problem, schedule) == 86
@@ -133,9 +125,9 @@ def test_use_over_time() -> None:
     used = metrics.utilisation(example(), PRINTED)
     assert metrics.makespan(PRINTED) == 12
     assert used.tolist() == [[0] * 8 + [5 / 8] * 4, [0] * 8 + [2 / 4] * 4]
-    shorter = Schedule.of([PRINTED[0], PRINTED[2]])
+    shorter = gs.Schedule.of([PRINTED[0], PRINTED[2]])
     assert metrics.utilisation(example(), shorter)[0, 8:].tolist() == [5 / 8] * 2 + [3 / 8] * 2
-    assert metrics.makespan(Schedule.of([])) == 0
+    assert metrics.makespan(gs.Schedule.of([])) == 0
 
 
 def test_stage_1_keeps_to_the_quotas() -> None:
@@ -149,7 +141,7 @@ def test_stage_1_keeps_to_the_quotas() -> None:
 def test_nobody_takes_more_than_all_have_left() -> None:
     """Two jobs of stage 2 may not be there for the shares of one: 8 workers, 9 wanted."""
     problem = example()
-    wide = Schedule.of([Segment(3, 8, 9, {0: 9}, ps={0: 1})])
+    wide = gs.Schedule.of([gs.Segment(3, 8, 9, {0: 9}, ps={0: 1})])
     with pytest.raises(ValueError, match=r"^settle: job '22' takes 9 at 8, all users have left 8$"):
         settle(problem, wide, {"22"}, theta=THETA)
 
@@ -157,7 +149,7 @@ def test_nobody_takes_more_than_all_have_left() -> None:
 # --- what solvers state ---------------------------------------------------------------------------
 
 
-def stated(money: Money = PAID, **changes: Any) -> Result[Schedule]:
+def stated(money: Money = PAID, **changes: Any) -> Result[gs.Schedule]:
     """The printed schedule with payments and incomes that somebody states."""
     said = {"payments": money.payments, "incomes": money.incomes, "theta": THETA, **changes}
     facts = RevenueFacts(**said)
@@ -226,7 +218,7 @@ def test_these_runs_do_pay() -> None:
 
 def test_money_is_settled_for_each_type_of_servers() -> None:
     """b's job takes a's server of another type; it finds that half in use."""
-    nodes = [Node("s1", 2, ps=2, model="new"), Node("s2", 4, ps=2, model="old")]
+    nodes = [gs.Node("s1", 2, ps=2, model="new"), gs.Node("s2", 4, ps=2, model="old")]
     fields: Any = {
         "release": 1, "epochs": 1, "minibatches": 1, "rates": (1, 1), "utility": Linear(-1, 50)
     }  # fmt: skip
@@ -234,8 +226,10 @@ def test_money_is_settled_for_each_type_of_servers() -> None:
         ParameterServerJob(id=id, user=user, gpus=gpus, **fields)
         for id, user, gpus in (("j1", "a", 1), ("j2", "b", 1))
     ]
-    problem = Irmp(Instance(Cluster(nodes), jobs, [User("a"), User("b")]), owners=["a", "b"])
-    runs = Schedule.of([Segment(j, 2, 3, {0: 1}, ps={0: 1}) for j in range(2)])
+    problem = Irmp(
+        gs.Instance(gs.Cluster(nodes), jobs, [gs.User("a"), gs.User("b")]), owners=["a", "b"]
+    )
+    runs = gs.Schedule.of([gs.Segment(j, 2, 3, {0: 1}, ps={0: 1}) for j in range(2)])
     money = settle(problem, runs, {"j2"}, theta=[[16, 9], [4, 4]])
     assert money.payments == {"j2": pytest.approx((16**0.5 - 1) + (9**0.5 - 1))}
     assert money.incomes == {"a": pytest.approx(5), "b": 0}
@@ -251,7 +245,7 @@ def test_measures() -> None:
         "workers in use": pytest.approx(5 / 8 * 4 / 12),
         "makespan": 12,
     }
-    nothing = Result.of(problem, Schedule.of([]), solver="none", stop=Stop.COMPLETED)
+    nothing = Result.of(problem, gs.Schedule.of([]), solver="none", stop=Stop.COMPLETED)
     assert set(metrics.revenue_measures(problem, nothing).values()) == {None, 0}
 
 
@@ -270,8 +264,8 @@ def test_measures_need_a_schedule() -> None:
 
 def test_a_preemptive_schedule_counts_once() -> None:
     problem = replace(example(), preemptive=True)
-    parts = Schedule.of(
-        [Segment(0, 8, 9, {0: 2}, ps={0: 1}), Segment(0, 11, 12, {1: 2}, ps={1: 1})]
+    parts = gs.Schedule.of(
+        [gs.Segment(0, 8, 9, {0: 2}, ps={0: 1}), gs.Segment(0, 11, 12, {1: 2}, ps={1: 1})]
     )
     assert metrics.gains(problem, parts) == {"u1": 82, "u2": 0}
     assert np.flatnonzero(metrics.utilisation(problem, parts)[0]).tolist() == [8, 11]

@@ -15,18 +15,11 @@ import gangsched as gs
 from gangsched.analysis.driving.drive import Checkpoint, drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, run_from_dict, run_to_dict, save_run
-from gangsched.instances import Cluster, Instance, Job, Schedule, Segment
+from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, io
 from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.generate import philly_workload, rar_workload
 from gangsched.instances.heterogeneous import trading_groups
-from gangsched.instances.io import (
-    MAX_SEGMENTS,
-    header,
-    instance_hash,
-    read_json,
-    save,
-    write_json,
-)
+from gangsched.instances.io import instance_hash
 from gangsched.instances.revenue import revenue_instance
 from gangsched.instances.tables import save_folder
 from gangsched.solvers import Stop
@@ -148,7 +141,7 @@ def test_other_suffixes_are_refused(tmp_path: Path) -> None:
 
 
 def test_long_runs_go_into_folders(tmp_path: Path) -> None:
-    n = MAX_SEGMENTS + 1
+    n = io.MAX_SEGMENTS + 1
     column = np.arange(n)
     ones = np.ones(n, dtype=np.int64)
     many = Schedule(column * 0, column, column + 1, np.arange(n + 1), column * 0, ones)
@@ -222,7 +215,7 @@ def test_broken_heads_are_refused(
     path = tmp_path / f"night.{form}"
     save_run(path, RUN)
     head = path if form == "json" else path / "run.json"
-    write_json(head, json.loads(head.read_text()) | change)
+    io.write_json(head, json.loads(head.read_text()) | change)
     with pytest.raises(ValueError, match=rf"night\.{form}.*: {rule}"):
         load_run(path)
 
@@ -287,7 +280,7 @@ def test_a_table_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_schedule_is_no_run(tmp_path: Path) -> None:
-    save_folder(tmp_path / "plan.csv", header("schedule"), {})
+    save_folder(tmp_path / "plan.csv", io.header("schedule"), {})
     with pytest.raises(ValueError, match=r"plan\.csv: the folder has no run\.json"):
         load_run(tmp_path / "plan.csv")
 
@@ -331,7 +324,7 @@ def test_a_run_saved_by_any_name_finds_its_instance(tmp_path: Path) -> None:
 def test_another_instance_beside_a_run_is_refused(tmp_path: Path) -> None:
     save_run(tmp_path / "a.csv", RUN)
     (place,) = tmp_path.glob("instance-*")
-    save(place, Instance(Cluster.of_sizes([1]), []))
+    io.save(place, Instance(Cluster.of_sizes([1]), []))
     with pytest.raises(ValueError, match=r"instance-\w+.json.gz: its hash is \w{12}, the run in"):
         load_run(tmp_path / "a.csv")
     place.write_bytes(b"x")
@@ -381,14 +374,14 @@ def test_a_checkpoint_that_was_changed_is_refused(tmp_path: Path) -> None:
     place.write_bytes(place.read_bytes() + b"x")
     with pytest.raises(ValueError, match=r"checkpoint: its SHA-256 is not the one in run\.json"):
         load_run(folder)
-    head = read_json(folder / "run.json")
+    head = io.read_json(folder / "run.json")
     bare = {k: v for k, v in head.items() if k != "checkpoint"}
-    write_json(folder / "run.json", bare)
+    io.write_json(folder / "run.json", bare)
     with pytest.raises(ValueError, match="checkpoint: its SHA-256 is not the one in"):
         load_run(folder)
-    write_json(folder / "run.json", head)
+    io.write_json(folder / "run.json", head)
     place.unlink()
     with pytest.raises(ValueError, match="the run has no file checkpoint"):
         load_run(folder)
-    write_json(folder / "run.json", bare)
+    io.write_json(folder / "run.json", bare)
     assert load_run(folder).checkpoint is None  # as of a policy that cannot be pickled

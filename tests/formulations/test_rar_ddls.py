@@ -536,64 +536,57 @@ def test_estimates_where_the_network_is_faster_than_the_server() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"bandwidth_between": 0}, ValueError, "RarDdls: bandwidth_between=0 is not positive"),
-        ({"bandwidth_within": -1}, ValueError, "RarDdls: bandwidth_within=-1 is not positive"),
-        ({"compute_speed": float("nan")}, ValueError, "RarDdls: compute_speed=nan is not finite"),
-        ({"compute_speed": "x"}, TypeError, "RarDdls: compute_speed='x' is not a number"),
-        ({"xi1": 0}, ValueError, "RarDdls: xi1=0 is not positive"),
-        ({"xi1": 1.5}, ValueError, "RarDdls: xi1=1.5 is not in (0, 1]"),
-        ({"xi1": True}, TypeError, "RarDdls: xi1=True is not a number"),
-        ({"xi2": -0.1}, ValueError, "RarDdls: xi2=-0.1 is not >= 0"),
-        ({"alpha": float("inf")}, ValueError, "RarDdls: alpha=inf is not finite"),
-        ({"alpha": None}, TypeError, "RarDdls: alpha=None is not a number"),
-        (
-            {"contention": "literal"},
-            ValueError,
-            "RarDdls: contention='literal' is not 'clipped' or 'shifted'",
-        ),
-        ({"rate": "ceil"}, ValueError, "RarDdls: rate='ceil' is not 'floor' or 'exact'"),
-        ({"horizon": 0}, ValueError, "RarDdls: horizon=0 is below 1"),
-        ({"horizon": 1.5}, TypeError, "RarDdls: horizon=1.5 is not an integer"),
-        ({"horizon": True}, TypeError, "RarDdls: horizon=True is not an integer"),
+BAD_PARAMETERS = {
+    ValueError: [
+        ({"bandwidth_between": 0}, "RarDdls: bandwidth_between=0 is not positive"),
+        ({"bandwidth_within": -1}, "RarDdls: bandwidth_within=-1 is not positive"),
+        ({"compute_speed": float("nan")}, "RarDdls: compute_speed=nan is not finite"),
+        ({"xi1": 0}, "RarDdls: xi1=0 is not positive"),
+        ({"xi1": 1.5}, "RarDdls: xi1=1.5 is not in (0, 1]"),
+        ({"xi2": -0.1}, "RarDdls: xi2=-0.1 is not >= 0"),
+        ({"alpha": float("inf")}, "RarDdls: alpha=inf is not finite"),
+        ({"contention": "literal"}, "RarDdls: contention='literal' is not 'clipped' or 'shifted'"),
+        ({"rate": "ceil"}, "RarDdls: rate='ceil' is not 'floor' or 'exact'"),
+        ({"horizon": 0}, "RarDdls: horizon=0 is below 1"),
         (
             {"degradation": "cubic"},
-            ValueError,
             "RarDdls: degradation='cubic' is not callable nor one of 'linear', 'power'",
         ),
         (
             {"degradation": []},
-            ValueError,
             "RarDdls: degradation=[] is not callable nor one of 'linear', 'power'",
         ),
-        (
-            {"degradation": lambda _alpha, k: k + 1},
-            ValueError,
-            "RarDdls: degradation f(alpha, 1)=2.0 is not 1",
-        ),
+        ({"degradation": lambda _alpha, k: k + 1}, "RarDdls: degradation f(alpha, 1)=2.0 is not 1"),
         (
             {"degradation": lambda _alpha, k: 1 / k, "xi1": 1},
-            ValueError,
             "RarDdls: degradation f(alpha, k) is not increasing in k",
         ),
         (
-            {"degradation": lambda _alpha, _k: None},
-            TypeError,
-            "RarDdls: degradation f(alpha, 1)=None is not a number",
-        ),
-        (
             {"degradation": lambda _alpha, k: 1 if k == 1 else float("nan"), "xi1": 1},
-            ValueError,
             "RarDdls: degradation f(alpha, 2) with alpha=0.2 is not finite",
         ),
         (
             {"degradation": "power", "alpha": 2000, "xi1": 1},
-            ValueError,
             "RarDdls: degradation f(alpha, 2) with alpha=2000.0 is not finite",
         ),
     ],
+    TypeError: [
+        ({"compute_speed": "x"}, "RarDdls: compute_speed='x' is not a number"),
+        ({"xi1": True}, "RarDdls: xi1=True is not a number"),
+        ({"alpha": None}, "RarDdls: alpha=None is not a number"),
+        ({"horizon": 1.5}, "RarDdls: horizon=1.5 is not an integer"),
+        ({"horizon": True}, "RarDdls: horizon=True is not an integer"),
+        (
+            {"degradation": lambda _alpha, _k: None},
+            "RarDdls: degradation f(alpha, 1)=None is not a number",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message", "error"),
+    [(*row, error) for error, rows in BAD_PARAMETERS.items() for row in rows],
 )
 def test_bad_parameters(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(message)}$"):

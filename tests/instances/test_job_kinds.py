@@ -7,24 +7,16 @@ import pickle
 
 import pytest
 
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Job,
-    Linear,
-    ParameterServerJob,
-    RingJob,
-    TargetMetric,
-)
+import gangsched as gs
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.instances.model import FULL_SPEED
 
 HALF = FULL_SPEED // 2
-PLAIN = Job(id="p", gpus=4, work=60, speeds={"v100": 2, "k80": 0.5}, pin="")
-PINNED = Job(id="q", gpus=1, work=60, pin="v100")
-RING = RingJob(id="r", gpus=2, iterations=3, gradient=0.1, base_time=0.2)
+PLAIN = gs.Job(id="p", gpus=4, work=60, speeds={"v100": 2, "k80": 0.5}, pin="")
+PINNED = gs.Job(id="q", gpus=1, work=60, pin="v100")
+RING = gs.RingJob(id="r", gpus=2, iterations=3, gradient=0.1, base_time=0.2)
 STEPS = [(90, 100.0), (120, 50.0)]
-DUE = DeadlineJob(id="d", gpus=4, work=60, release=30, rewards=STEPS, split_speed=0.5)
+DUE = gs.DeadlineJob(id="d", gpus=4, work=60, release=30, rewards=STEPS, split_speed=0.5)
 SERVED = ParameterServerJob(
     id="s", gpus=4, epochs=1, minibatches=3, rates=(0.3, 0.1), utility=Linear(-1, 9)
 )
@@ -43,7 +35,7 @@ def test_what_kinds_need_and_can() -> None:
 
 
 @pytest.mark.parametrize("job", KINDS)
-def test_what_a_kind_can_is_no_field_of_its_jobs(job: Job) -> None:
+def test_what_a_kind_can_is_no_field_of_its_jobs(job: gs.Job) -> None:
     assert pickle.loads(pickle.dumps(job)) == job == copy.copy(job)
     assert "elastic" not in repr(job)
 
@@ -78,27 +70,30 @@ def test_deadlines_are_times_of_the_instance() -> None:
 
 
 def test_only_a_target_metric_is_a_target() -> None:
-    stopping = TargetMetric(target=0.5, max_epochs=4, curve=[0.1, 0.6])
-    assert DeadlineJob(id="t", gpus=1, work=9, stopping=stopping).target is stopping
+    stopping = gs.TargetMetric(target=0.5, max_epochs=4, curve=[0.1, 0.6])
+    assert gs.DeadlineJob(id="t", gpus=1, work=9, stopping=stopping).target is stopping
     assert DUE.target is None
 
 
 def test_an_instance_knows_its_kind() -> None:
-    cluster = Cluster.of_sizes([4])
-    assert Instance(cluster, [DUE]).kind is DeadlineJob
-    assert Instance(cluster, []).kind is Job
+    cluster = gs.Cluster.of_sizes([4])
+    assert gs.Instance(cluster, [DUE]).kind is gs.DeadlineJob
+    assert gs.Instance(cluster, []).kind is gs.Job
 
 
 @pytest.mark.parametrize(
     ("job", "why"),
     [
         (RING, "work=None, driving needs seconds"),
-        (Job(id="a", gpus=2, work=2**40), r"gpus \* work=2199023255552 is above"),
-        (Job(id="a", gpus=1, work=1, speeds={"m": 2**20 + 1}), r"speeds\['m'\]=1048577.0 is above"),
-        (Job(id="a", gpus=1, work=2**39, speeds={"m": 0.25}), r"work / speeds\['m'\]"),
-        (DeadlineJob(id="a", gpus=1, work=1, speeds={"m": 2}), "is not 1, jobs with deadlines"),
-        (DeadlineJob(id="a", gpus=1, work=2**39, split_speed=0.25), "split_speed=0.25 is above"),
-        (DeadlineJob(id="a", gpus=2, work=1, preemption_cost=2**40), "preemption_cost=2199"),
+        (gs.Job(id="a", gpus=2, work=2**40), r"gpus \* work=2199023255552 is above"),
+        (
+            gs.Job(id="a", gpus=1, work=1, speeds={"m": 2**20 + 1}),
+            r"speeds\['m'\]=1048577.0 is above",
+        ),
+        (gs.Job(id="a", gpus=1, work=2**39, speeds={"m": 0.25}), r"work / speeds\['m'\]"),
+        (gs.DeadlineJob(id="a", gpus=1, work=1, speeds={"m": 2}), "is not 1, jobs with deadlines"),
+        (gs.DeadlineJob(id="a", gpus=1, work=2**39, split_speed=0.25), "split_speed=0.25 is above"),
+        (gs.DeadlineJob(id="a", gpus=2, work=1, preemption_cost=2**40), "preemption_cost=2199"),
         (
             ParameterServerJob(
                 id="a", gpus=1, epochs=2**41, minibatches=1, rates=(1, 1), utility=Linear(0, 1)
@@ -107,11 +102,11 @@ def test_an_instance_knows_its_kind() -> None:
         ),
     ],
 )
-def test_numbers_with_which_nobody_can_calculate_are_refused(job: Job, why: str) -> None:
+def test_numbers_with_which_nobody_can_calculate_are_refused(job: gs.Job, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         job.check_drive(["m"])
 
 
 @pytest.mark.parametrize("job", [PLAIN, DUE, SERVED])
-def test_other_numbers_are_not(job: Job) -> None:
+def test_other_numbers_are_not(job: gs.Job) -> None:
     job.check_drive(["v100", "other"])

@@ -9,17 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gangsched as gs
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Schedule,
-    Segment,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
     Round,
@@ -61,18 +53,18 @@ def example(*ids: str) -> Irmp:
         )
         for name in ids
     ]
-    users = [User("u1", gpus=4, ps=2), User("u2", gpus=4, ps=2)]
-    cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])
-    return Irmp(Instance(cluster, jobs, users), clock="release")
+    users = [gs.User("u1", gpus=4, ps=2), gs.User("u2", gpus=4, ps=2)]
+    cluster = gs.Cluster([gs.Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])
+    return Irmp(gs.Instance(cluster, jobs, users), clock="release")
 
 
-def solved(problem: Irmp, params: AstraeaParams = PARAMS) -> Result[Schedule]:
+def solved(problem: Irmp, params: AstraeaParams = PARAMS) -> Result[gs.Schedule]:
     result = astraea(problem, params=params)
     assert isinstance(result, Result)
     return result
 
 
-def runs(problem: Irmp, schedule: Schedule | None) -> dict[str, tuple[int, int]]:
+def runs(problem: Irmp, schedule: gs.Schedule | None) -> dict[str, tuple[int, int]]:
     assert schedule is not None
     return {problem.jobs[row.job].id: (row.start, row.end) for row in schedule}
 
@@ -138,13 +130,13 @@ def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
 # --- what is not ---------------------------------------------------------------------------------
 
 
-def papers_schedule() -> Schedule:
+def papers_schedule() -> gs.Schedule:
     """Jobs 11, 21, 12 as Section 4.2 says."""
-    return Schedule.of(
+    return gs.Schedule.of(
         [
-            Segment(0, 8, 10, {0: 2}, ps={0: 1}),
-            Segment(1, 10, 12, {1: 2}, ps={1: 1}),
-            Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
+            gs.Segment(0, 8, 10, {0: 2}, ps={0: 1}),
+            gs.Segment(1, 10, 12, {1: 2}, ps={1: 1}),
+            gs.Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
         ]
     )
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gangsched as gs
 from gangsched.analysis.driving.drive import drive
 from gangsched.formulations.unisched.leases import (
     lease_terms,
@@ -24,15 +25,6 @@ from gangsched.formulations.unisched.leases import (
     remaining_estimate,
 )
 from gangsched.formulations.unisched.problem import UniSched
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Schedule,
-    Segment,
-    TargetMetric,
-    deadlines,
-)
 from gangsched.registry import policy
 from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.unisched.cells import fits_cells, free_cells, round_up
@@ -42,12 +34,14 @@ from gangsched.solvers.unisched.policy import UniSchedPolicy
 T = 600
 
 
-def problem(sizes: list[int], *jobs: DeadlineJob, **parameters: Any) -> UniSched:
-    return UniSched(Instance(Cluster.of_sizes(sizes), jobs), **{"sr_aware": False, **parameters})
+def problem(sizes: list[int], *jobs: gs.DeadlineJob, **parameters: Any) -> UniSched:
+    return UniSched(
+        gs.Instance(gs.Cluster.of_sizes(sizes), jobs), **{"sr_aware": False, **parameters}
+    )
 
 
-def job(id: str, gpus: int, work: int, *rewards: tuple[int, float], **more: Any) -> DeadlineJob:
-    return DeadlineJob(id=id, gpus=gpus, work=work, rewards=rewards, **more)
+def job(id: str, gpus: int, work: int, *rewards: tuple[int, float], **more: Any) -> gs.DeadlineJob:
+    return gs.DeadlineJob(id=id, gpus=gpus, work=work, rewards=rewards, **more)
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -116,7 +110,7 @@ def test_the_objective_does_not_say_when() -> None:
     """U17: idle first or last, the reward is the same."""
     one = problem([1], job("a", 1, T, (2 * T, 100)))
     for start in (0, T):
-        schedule = Schedule.of([Segment(0, start, start + T, {0: 1})])
+        schedule = gs.Schedule.of([gs.Segment(0, start, start + T, {0: 1})])
         assert one.violations(schedule) == []
         assert one.objective(schedule) == 100
 
@@ -124,14 +118,14 @@ def test_the_objective_does_not_say_when() -> None:
 def test_moving_is_free_in_the_model() -> None:
     """U19: a job that changes its node at every lease is worth what one that stays is."""
     three = replace(problem([2, 2], job("a", 2, 3 * T, (3 * T, 100))), sr_aware=True)
-    rows = [Segment(0, k * T, (k + 1) * T, {k % 2: 2}) for k in range(3)]
-    assert three.violations(Schedule.of(rows)) == []
-    assert three.objective(Schedule.of(rows)) == 100
+    rows = [gs.Segment(0, k * T, (k + 1) * T, {k % 2: 2}) for k in range(3)]
+    assert three.violations(gs.Schedule.of(rows)) == []
+    assert three.objective(gs.Schedule.of(rows)) == 100
 
 
 def test_after_the_first_lease_best_effort_is_worth_nothing() -> None:
     """U23: (4) is the value of one cycle; offline only rewards for deadlines have a meaning."""
-    arrives = DeadlineJob(id="a", gpus=1, work=T, release=1)
+    arrives = gs.DeadlineJob(id="a", gpus=1, work=T, release=1)
     assert problem([1], arrives).options() == []
     assert len(problem([1], replace(arrives, release=0)).options()) == 1
 
@@ -139,9 +133,9 @@ def test_after_the_first_lease_best_effort_is_worth_nothing() -> None:
 # --- the policy ----------------------------------------------------------------------------------
 
 
-def ends(*jobs: DeadlineJob, **more: Any) -> list[int]:
+def ends(*jobs: gs.DeadlineJob, **more: Any) -> list[int]:
     """Completions on one GPU, run times known."""
-    case = Instance(Cluster.of_sizes([1]), jobs)
+    case = gs.Instance(gs.Cluster.of_sizes([1]), jobs)
     policy = UniSchedPolicy(profiling="none", **more)
     return drive(case, policy, overhead=0).records.end.tolist()
 
@@ -174,7 +168,7 @@ def test_who_renews_stays_where_it_is() -> None:
         job(f"j{i}", 2, work, (9000 + i * T, 100))
         for i, work in enumerate((600, 3000, 600, 3000, 600))
     ]
-    case = Instance(Cluster.of_sizes([4, 4]), jobs)
+    case = gs.Instance(gs.Cluster.of_sizes([4, 4]), jobs)
     run = drive(case, UniSchedPolicy(profiling="none"))
     assert {tuple(row.gpus) for row in run.schedule if row.job in (1, 3)} == {(0,), (1,)}
     assert len(run.schedule) == 5
@@ -258,7 +252,7 @@ def test_profiling_alone_costs_a_fifth_of_the_rewards_of_table_3(jobs: int, seed
     Of a strict job of p minutes with a slack even in [0.1, 1] p this is the chance that it is
     below 5: (5 / p - 0.1) / 0.9, for all p below 50.
     """
-    every = deadlines.testbed_workload(jobs, seed=seed, grace=0).jobs
+    every = gs.deadlines.testbed_workload(jobs, seed=seed, grace=0).jobs
     made = [j for j in every if j.rewards]
     won = [j.reward(j.release + 300 + (j.work or 0)) / 100 for j in made]
     assert 1 - np.mean(won) > 0.2
@@ -279,15 +273,15 @@ def test_themis_knows_the_true_run_times_and_the_others_the_stated_ones(
 
     Truly it is the shorter one and can wait longer; as stated it can be in time for nothing.
     """
-    stopping = TargetMetric(target=0.9, max_epochs=20, curve=[0.95])
+    stopping = gs.TargetMetric(target=0.9, max_epochs=20, curve=[0.95])
     two = [job("a", 1, 600, (9000, 100), stopping=stopping), job("b", 1, 1200, (9000, 100))]
-    run = drive(Instance(Cluster.of_sizes([1]), two), policy(name)[1])
+    run = drive(gs.Instance(gs.Cluster.of_sizes([1]), two), policy(name)[1])
     assert "ab"[int(run.records.first.argmin())] == first
 
 
 @pytest.mark.parametrize("name", ["genie", "optimus"])
 def test_genie_and_optimus_keep_the_gang_by_default(name: str) -> None:
     """U26: 300 s on 2 of 4 GPUs; f(2) = 4/3 and f(4) = 8/5, so that 4 GPUs are in time by 250."""
-    one = Instance(Cluster.of_sizes([4]), [job("a", 2, 300, (260, 100), scaling=0.5)])
+    one = gs.Instance(gs.Cluster.of_sizes([4]), [job("a", 2, 300, (260, 100), scaling=0.5)])
     for variant, gpus in ((name, 2), (f"{name}:elastic", 4)):
         assert drive(one, policy(variant)[1]).schedule.gpus.tolist() == [gpus]

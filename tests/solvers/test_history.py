@@ -16,15 +16,7 @@ from gangsched import registry
 from gangsched.formulations import LtgfRound
 from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.formulations.problem import Sense
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    generate,
-    heterogeneous,
-)
+from gangsched.instances import Linear, ParameterServerJob, heterogeneous
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.solvers import LaminarParams, RevenueSearchParams
 from gangsched.solvers.history import History, settled
@@ -79,8 +71,8 @@ def test_histories_lead_to_the_result(stem: str, name: str) -> None:
 
 
 def rar_problem(jobs: int) -> Any:
-    cluster = generate.paper_cluster(4, seed=0)
-    return gs.problem("rar-ddls", generate.rar_workload(cluster, jobs=jobs, seed=0, variant="B"))
+    cluster = gs.generate.paper_cluster(4, seed=0)
+    return gs.problem("rar-ddls", gs.generate.rar_workload(cluster, jobs=jobs, seed=0, variant="B"))
 
 
 def market(aim: str) -> Any:
@@ -99,8 +91,8 @@ def three_gangs() -> Irmp:
         )
         for id, worth in (("a", 30), ("b", 29), ("c", 28))
     ]  # fmt: skip
-    cluster = Cluster([Node("s1", 3, ps=2), Node("s2", 3, ps=2)])
-    return Irmp(Instance(cluster, jobs), horizon=2)
+    cluster = gs.Cluster([gs.Node("s1", 3, ps=2), gs.Node("s2", 3, ps=2)])
+    return Irmp(gs.Instance(cluster, jobs), horizon=2)
 
 
 #: problem, solver, parameters, and how many objectives and bounds it notes at least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from dataclasses import replace
@@ -22,33 +21,21 @@ from gangsched.instances.io import write_json
 from gangsched.io import load, save
 from gangsched.solvers import Bound, Result, Status, Stop
 from gangsched.solvers.io import result_from_dict, result_to_dict
+from malformed import cases, changed
 from strategies import rar_problems, rar_schedules
 
 # Written by hand, not by the code under test.
-HEAD = {"format": "gangsched", "version": 1}
-RESULT: dict[str, Any] = {
-    **HEAD,
-    "kind": "result",
-    "solver": "sjf-bco",
-    "sense": "minimise",
-    "status": "feasible",
-    "stop": "completed",
-    "solution": {
-        **HEAD,
-        "kind": "schedule",
-        "job": [0, 1],
-        "start": [0, 4],
-        "end": [4, 6],
-        "ptr": [0, 1, 3],
-        "node": [0, 0, 1],
-        "gpus": [2, 1, 1],
-    },
-    "objective": 6,
-    "bound": {"value": 5, "method": "dff", "certificate": {"kind": "dff", "duals": [1, 2]}},
-    "iterations": 17,
-    "info": {"seed": 0, "params": {"kappa": None, "ties": ["U", "node"]}},
-    "timing": {"runtime": 0.25, "history": [[0.125, 8, None], [0.25, 6, 5]]},
-}
+RESULT: dict[str, Any] = json.loads("""
+{"format": "gangsched", "version": 1, "kind": "result", "solver": "sjf-bco",
+ "sense": "minimise", "status": "feasible", "stop": "completed",
+ "solution": {"format": "gangsched", "version": 1, "kind": "schedule", "job": [0, 1],
+  "start": [0, 4], "end": [4, 6], "ptr": [0, 1, 3], "node": [0, 0, 1],
+  "gpus": [2, 1, 1]},
+ "objective": 6,
+ "bound": {"value": 5, "method": "dff", "certificate": {"kind": "dff", "duals": [1, 2]}},
+ "iterations": 17, "info": {"seed": 0, "params": {"kappa": null, "ties": ["U", "node"]}},
+ "timing": {"runtime": 0.25, "history": [[0.125, 8, null], [0.25, 6, 5]]}}
+""")
 SAME: Result[Schedule] = Result(
     solver="sjf-bco",
     sense=Sense.MIN,
@@ -208,110 +195,64 @@ def test_what_json_cannot_hold(
 
 # --- malformed files -----------------------------------------------------------------------------
 
-DROP = object()
+MALFORMED = """
+format DROP field 'format' is missing
+format "json" format='json' is not 'gangsched'
+version 2 version=2 is not supported, only 1 is
+version "1" version='1' is not supported, only 1 is
+kind "schedule" kind='schedule' is not one of 'result'
+solver 3 result: solver=3 is not a string
+sense "min" result: sense='min' is not one of 'minimise', 'maximise'
+objective DROP result: field 'objective' is missing
+objective "6" result of sjf-bco: objective='6' is not an integer or a float
+objective true result of sjf-bco: objective=True is not an integer or a float
+objective null result of sjf-bco: objective and solution go together
+objective 4 result of sjf-bco: bound=5 (dff) is on the wrong side of objective=4 (minimise)
+status "unknown" result of sjf-bco: status=unknown with a solution
+gap 0.1 result: unknown field 'gap' (known are
+iteration 1 result: unknown field 'iteration' (did you mean 'iterations'?)
+iterations 1.5 result: iterations=1.5 is not an integer
+iterations -1 result of sjf-bco: iterations=-1 is negative
+info [] result: info=[] is not an object
+bound 5 bound: 5 is not an object
+bound.certificate DROP bound: field 'certificate' is missing
+bound.certificate [1] bound: certificate=[1] is not a mapping
+bound.method null bound: method=None is not a string
+bound.value null bound: value=None is not an integer or a float
+bound.valeu 5 bound: unknown field 'valeu' (did you mean 'value'?)
+solution 6 result: solution is not null nor an object of kind 'schedule',
+solution.kind "instance" result: solution is not null nor an object of kind 'schedule', 'allocation'
+solution.version 7 solution: version=7 is not supported, only 1 is
+solution.job [0] solution: schedule: column start has 2 entries, not 1
+solution.end [4, 6.5] solution: schedule: end[1]=6.5 is not a 64-bit integer
+timing null timing: None is not an object
+timing.runtime DROP timing: field 'runtime' is missing
+timing.runtime "1" result of sjf-bco: runtime='1' is not an integer or a
+timing.runtime -1 result of sjf-bco: runtime=-1 is negative
+timing.history {} timing: history={} is not a list
+timing.history [[1, 2]] timing: history[0]=[1, 2] is not [time, objective or null, bound or null]
+timing.history [[0, 1, 2], [null, 1, 2]] timing: history[1]=[None, 1, 2] is not [time, objective or
+timing.history [[0, "1", 2]] timing: history[0]=[0, '1', 2] is not [time, objective or null, bound
+status "good" result: status='good' is not one of 'optimal', 'feasible', 'infeasible', 'unbounded',
+stop null result: stop=None is not one of 'proven', 'time limit', 'iteration limit', 'interrupted',
+status "optimal" result of sjf-bco: status=optimal with gap=0.16666666666666666
+"""
 
 
-def changed(place: str, value: Any) -> dict[str, Any]:
-    """The result above with one place replaced or dropped."""
-    data = copy.deepcopy(RESULT)
-    *path, last = place.split(".")
-    inner = data
-    for step in path:
-        inner = inner[step]
-    if value is DROP:
-        del inner[last]
-    else:
-        inner[last] = value
-    return data
-
-
-HISTORY = "is not [time, objective or null, bound or null]"
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (None, "the file's content: None is not an object"),
-        (changed("format", DROP), "field 'format' is missing"),
-        (changed("format", "json"), "format='json' is not 'gangsched'"),
-        (changed("version", 2), "version=2 is not supported, only 1 is"),
-        (changed("version", "1"), "version='1' is not supported, only 1 is"),
-        (changed("kind", "schedule"), "kind='schedule' is not one of 'result'"),
-        (changed("solver", 3), "result: solver=3 is not a string"),
-        (changed("sense", "min"), "result: sense='min' is not one of 'minimise', 'maximise'"),
-        (
-            changed("status", "good"),
-            (
-                "result: status='good' is not one of 'optimal', 'feasible', 'infeasible', "
-                "'unbounded', 'unknown'"
-            ),
-        ),
-        (
-            changed("stop", None),
-            (
-                "result: stop=None is not one of 'proven', 'time limit', 'iteration limit', "
-                "'interrupted', 'completed', 'error'"
-            ),
-        ),
-        (changed("objective", DROP), "result: field 'objective' is missing"),
-        (
-            changed("objective", "6"),
-            "result of sjf-bco: objective='6' is not an integer or a float",
-        ),
-        (
-            changed("objective", True),
-            "result of sjf-bco: objective=True is not an integer or a float",
-        ),
-        (changed("objective", None), "result of sjf-bco: objective and solution go together"),
-        (
-            changed("objective", 4),
-            "result of sjf-bco: bound=5 (dff) is on the wrong side of objective=4 (minimise)",
-        ),
-        (changed("status", "optimal"), f"result of sjf-bco: status=optimal with gap={1 / 6}"),
-        (changed("status", "unknown"), "result of sjf-bco: status=unknown with a solution"),
-        (changed("gap", 0.1), "result: unknown field 'gap' (known are "),
-        (changed("iteration", 1), "result: unknown field 'iteration' (did you mean 'iterations'?)"),
-        (changed("iterations", 1.5), "result: iterations=1.5 is not an integer"),
-        (changed("iterations", -1), "result of sjf-bco: iterations=-1 is negative"),
-        (changed("info", []), "result: info=[] is not an object"),
-        (changed("bound", 5), "bound: 5 is not an object"),
-        (changed("bound.certificate", DROP), "bound: field 'certificate' is missing"),
-        (changed("bound.certificate", [1]), "bound: certificate=[1] is not a mapping"),
-        (changed("bound.method", None), "bound: method=None is not a string"),
-        (changed("bound.value", None), "bound: value=None is not an integer or a float"),
-        (changed("bound.valeu", 5), "bound: unknown field 'valeu' (did you mean 'value'?)"),
-        (changed("solution", 6), "result: solution is not null nor an object of kind 'schedule', "),
-        (
-            changed("solution.kind", "instance"),
-            "result: solution is not null nor an object of kind 'schedule', 'allocation'",
-        ),
-        (changed("solution.version", 7), "solution: version=7 is not supported, only 1 is"),
-        (changed("solution.job", [0]), "solution: schedule: column start has 2 entries, not 1"),
-        (
-            changed("solution.end", [4, 6.5]),
-            "solution: schedule: end[1]=6.5 is not a 64-bit integer",
-        ),
-        (changed("timing", None), "timing: None is not an object"),
-        (changed("timing.runtime", DROP), "timing: field 'runtime' is missing"),
-        (changed("timing.runtime", "1"), "result of sjf-bco: runtime='1' is not an integer or a "),
-        (changed("timing.runtime", -1), "result of sjf-bco: runtime=-1 is negative"),
-        (changed("timing.history", {}), "timing: history={} is not a list"),
-        (changed("timing.history", [[1, 2]]), f"timing: history[0]=[1, 2] {HISTORY}"),
-        (
-            changed("timing.history", [[0, 1, 2], [None, 1, 2]]),
-            f"timing: history[1]=[None, 1, 2] {HISTORY}",
-        ),
-        (changed("timing.history", [[0, "1", 2]]), f"timing: history[0]=[0, '1', 2] {HISTORY}"),
-    ],
-)
-def test_malformed_results(data: Any, message: str) -> None:
+@pytest.mark.parametrize(("place", "value", "message"), cases(MALFORMED))
+def test_malformed_results(place: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        result_from_dict(data)
+        result_from_dict(changed(RESULT, place, value))
 
 
 def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
-    path.write_text(json.dumps(changed("solver", 3)), encoding="utf-8")
+    path.write_text("null", encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=f"^{re.escape(f'{path}: ')}the file's content: None is not"
+    ):
+        load(path)
+    path.write_text(json.dumps({**RESULT, "solver": 3}), encoding="utf-8")
     with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: result: solver=3')}"):
         load(path)
 

@@ -14,18 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gangsched as gs
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    Schedule,
-    Segment,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob, Power
 from gangsched.solvers.irmp import astraea as irmp
 from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
@@ -55,18 +46,18 @@ def job(name: str, user: str = "u", **fields: Any) -> ParameterServerJob:
 
 def two_servers(*jobs: ParameterServerJob, **parameters: Any) -> Irmp:
     """Two servers of 2 workers and 2 PSs, of users u and v."""
-    cluster = Cluster([Node("s1", 2, ps=2), Node("s2", 2, ps=2)])
-    instance = Instance(cluster, jobs, [User("u"), User("v")])
+    cluster = gs.Cluster([gs.Node("s1", 2, ps=2), gs.Node("s2", 2, ps=2)])
+    instance = gs.Instance(cluster, jobs, [gs.User("u"), gs.User("v")])
     return Irmp(instance, owners=["u", "v"], **parameters)
 
 
-def solved(problem: Irmp, params: AstraeaParams | None = None, **more: Any) -> Result[Schedule]:
+def solved(problem: Irmp, params: AstraeaParams | None = None, **more: Any) -> Result[gs.Schedule]:
     result = astraea(problem, params=params, **more)
     assert isinstance(result, Result)
     return result
 
 
-def times(problem: Irmp, schedule: Schedule | None) -> dict[str, tuple[int, int]]:
+def times(problem: Irmp, schedule: gs.Schedule | None) -> dict[str, tuple[int, int]]:
     assert schedule is not None
     return {problem.jobs[row.job].id: (row.start, row.end) for row in schedule}
 
@@ -232,7 +223,7 @@ def test_jobs_that_can_earn_nothing_are_left_and_reported() -> None:
     assert result.info["left"] == ["late", "worthless"]
     assert result.info["intervals"] == 1
     assert result.stop is Stop.COMPLETED
-    no_ps = Irmp(Instance(Cluster([Node("s", 2)]), [job("a", "")]))
+    no_ps = Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2)]), [job("a", "")]))
     assert solved(no_ps).info["left"] == ["a"]
 
 
@@ -363,7 +354,7 @@ def test_runs_lie_in_their_rounds_and_quotas_hold_in_stage_1(
 
 
 def replayed(
-    problem: Irmp, result: Result[Schedule], params: AstraeaParams
+    problem: Irmp, result: Result[gs.Schedule], params: AstraeaParams
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Payments, and incomes of users: slot by slot, in plain numbers.
 
@@ -441,7 +432,7 @@ def stages_of(problem: Irmp, params: AstraeaParams, theta: Any) -> dict[int, int
     st.data(),
 )
 def test_incomes_equal_payments(
-    instance: Instance[ParameterServerJob], data: st.DataObject
+    instance: gs.Instance[ParameterServerJob], data: st.DataObject
 ) -> None:
     problem = data.draw(irmp_problems(instance, optional=True, horizon=None))
     params = AstraeaParams(
@@ -478,10 +469,12 @@ def test_income_is_divided_by_type() -> None:
     workers of type b are held by u's job b1, one of four PSs; b2 pays 3 a worker and 1 a PS. Only v
     has workers of type b left; of the 3 PSs left, u has 1.
     """
-    nodes = [Node("s1", 2, "a", 2), Node("s2", 2, "b", 2), Node("s3", 2, "b", 2)]
+    nodes = [gs.Node("s1", 2, "a", 2), gs.Node("s2", 2, "b", 2), gs.Node("s3", 2, "b", 2)]
     fast = {"speeds": {"a": 0.1, "b": 1.0}, "utility": Linear(-20, 100)}
     jobs = [job("b1", **fast), job("b2", **fast)]
-    problem = Irmp(Instance(Cluster(nodes), jobs, [User("u"), User("v")]), owners=["u", "u", "v"])
+    problem = Irmp(
+        gs.Instance(gs.Cluster(nodes), jobs, [gs.User("u"), gs.User("v")]), owners=["u", "u", "v"]
+    )
     result = solved(problem, AstraeaParams(theta=16.0))
     assert times(problem, result.solution) == {"b1": (2, 4), "b2": (2, 4)}
     assert result.info["payments"] == {"b2": pytest.approx(2 * (2 * 3 + 1))}
@@ -491,14 +484,14 @@ def test_income_is_divided_by_type() -> None:
 def test_accounts_of_other_schedules_are_refused() -> None:
     problem = two_servers(job("a"), job("b"))
     with pytest.raises(ValueError, match="round: start=1 is before 2, when the first round begins"):
-        accounts(problem, Schedule.of([Segment(0, 1, 3, {0: 2}, ps={0: 1})]))
-    twice = [Segment(j, 2, 4, {0: 2, 1: 2}, ps={0: 2}) for j in (0, 1)]
+        accounts(problem, gs.Schedule.of([gs.Segment(0, 1, 3, {0: 2}, ps={0: 1})]))
+    twice = [gs.Segment(j, 2, 4, {0: 2, 1: 2}, ps={0: 2}) for j in (0, 1)]
     with pytest.raises(ValueError, match="job 'b' takes more than is free"):
-        accounts(problem, Schedule.of(twice))
+        accounts(problem, gs.Schedule.of(twice))
     with pytest.raises(ValueError, match="accounts: literal=True breaks quotas"):
-        accounts(problem, Schedule.of([]), AstraeaParams(literal=True))
+        accounts(problem, gs.Schedule.of([]), AstraeaParams(literal=True))
     with pytest.raises(ValueError, match="job 'a' ends at 5, after its round from 2 to 4"):
-        ideal_revenue(problem, Schedule.of([Segment(0, 2, 5, {0: 2}, ps={0: 1})]))
+        ideal_revenue(problem, gs.Schedule.of([gs.Segment(0, 2, 5, {0: 2}, ps={0: 1})]))
 
 
 # --- BatchSche -----------------------------------------------------------------------------------
@@ -547,9 +540,9 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 def test_as_printed_runs_are_refuted_where_they_break_the_problem() -> None:
     """W8: three workers away from PSs that serve one each, of which one is enough for line 8."""
-    cluster = Cluster([Node(f"s{i}", 1, ps=1) for i in range(4)])
+    cluster = gs.Cluster([gs.Node(f"s{i}", 1, ps=1) for i in range(4)])
     wide = job("a", "", gpus=4, rates=(1, 1))
-    problem = Irmp(Instance(cluster, [wide]))
+    problem = Irmp(gs.Instance(cluster, [wide]))
     printed = astraea(problem, params=AstraeaParams(literal=True))
     assert isinstance(printed, Refuted)
     assert printed.solver == "astraea-literal"
@@ -564,7 +557,7 @@ def test_as_printed_the_compiled_rounds_are_the_readable_ones() -> None:
     rng, refuted = np.random.default_rng(0), 0
     for _ in range(20):
         nodes = [
-            Node(f"s{i}", int(rng.integers(1, 3)), ps=int(rng.integers(1, 3))) for i in range(4)
+            gs.Node(f"s{i}", int(rng.integers(1, 3)), ps=int(rng.integers(1, 3))) for i in range(4)
         ]
         jobs = [
             job(
@@ -577,7 +570,7 @@ def test_as_printed_the_compiled_rounds_are_the_readable_ones() -> None:
             )
             for i in range(5)
         ]
-        problem = Irmp(Instance(Cluster(nodes), jobs), ps_bandwidth=int(rng.integers(1, 4)))
+        problem = Irmp(gs.Instance(gs.Cluster(nodes), jobs), ps_bandwidth=int(rng.integers(1, 4)))
         params = AstraeaParams(lam=2, theta="slot", literal=True)
         both = [astraea(problem, params=replace(params, machine=m)) for m in (True, False)]
         assert both[0].solution == both[1].solution
@@ -589,7 +582,7 @@ def test_every_number_is_finite() -> None:
     jobs = [job("a", utility=Power(1e26, 3)), job("b", utility=Linear(-1e70, 1e79)), job("c")]
     for params in (AstraeaParams(), AstraeaParams(theta="slot"), AstraeaParams(scale=1e-9)):
         result = solved(two_servers(*jobs), params)
-        money = accounts(two_servers(*jobs), result.solution or Schedule.of([]), params)
+        money = accounts(two_servers(*jobs), result.solution or gs.Schedule.of([]), params)
         assert np.isfinite(money.income).all()
         assert math.isfinite(result.info["ideal"])
 
@@ -679,7 +672,7 @@ def test_wrong_problems_are_refused() -> None:
         batch_sche(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="batch_sche: literal=True is for astraea"):
         batch_sche(two_servers(job("a")), params=AstraeaParams(literal=True))
-    nodes = [Node("s1", 2, "a", 1), Node("s2", 2, "b", 1)]
-    mixed = Irmp(Instance(Cluster(nodes), [job("a", "")]))
+    nodes = [gs.Node("s1", 2, "a", 1), gs.Node("s2", 2, "b", 1)]
+    mixed = Irmp(gs.Instance(gs.Cluster(nodes), [job("a", "")]))
     with pytest.raises(ValueError, match="astraea: literal=True, Algorithms 3-5 know one type"):
         astraea(mixed, params=AstraeaParams(literal=True))

@@ -12,28 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import gangsched as gs
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Schedule,
-    Segment,
-    Table,
-)
+from gangsched.instances import Linear, ParameterServerJob, Table
 from gangsched.solvers import Bound
+from gangsched.solvers.irmp import pricing
 from gangsched.solvers.irmp.columns import default_slots, generate, revenue_bound
-from gangsched.solvers.irmp.pricing import (
-    CandidateRun,
-    Classes,
-    Trials,
-    best_runs,
-    needs,
-    reference_best_run,
-)
 from revenue_optimum import first_slot, needed, optimum, random_problem, shapes, worth
 
 seeds = st.integers(0, 2**32 - 1)
@@ -122,7 +107,7 @@ def test_on_equal_nodes_and_single_slots_the_bound_is_the_whole_program() -> Non
     for i in range(120):
         problem = random_problem(rng, optional=bool(i % 5), jobs=4)
         nodes = problem.instance.cluster.nodes
-        same = Cluster([Node(n.id, nodes[0].gpus, ps=nodes[0].ps) for n in nodes])
+        same = gs.Cluster([gs.Node(n.id, nodes[0].gpus, ps=nodes[0].ps) for n in nodes])
         problem = replace(problem, instance=replace(problem.instance, cluster=same))
         best = whole_program(problem)
         if best is not None:
@@ -179,27 +164,27 @@ def test_an_interrupted_solution_is_as_large_as_the_program() -> None:
 def test_machine_code_finds_runs_as_good_as_all_of_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = case(seed, rng, nodes=4)
-    classes, slots = Classes.of(problem), int(rng.integers(1, 9))
-    trials = Trials.of(problem, classes)
+    classes, slots = pricing.Classes.of(problem), int(rng.integers(1, 9))
+    trials = pricing.Trials.of(problem, classes)
     ends = np.unique(np.append(rng.integers(1, slots + 1, size=3), slots))
     prices = rng.integers(0, int(rng.choice([2, 9, 200])), (len(classes), 2, ends.size))
     jobs = len(problem.jobs)
     values = [np.concatenate([[1e9], problem.values(j, slots)]) * 64 for j in range(jobs)]
     worths = np.ceil(values).astype(np.int64)
     floor = rng.integers(-900, 900, jobs)
-    found = best_runs(
+    found = pricing.best_runs(
         problem, classes, trials, worths, prices, floor, ends,
         hints=np.full(jobs, -1, dtype=np.int64), every=True,
     )  # fmt: skip
     by_slot = np.repeat(prices, np.diff(ends, prepend=0), axis=2)
     for j, run in enumerate(found):
-        best = reference_best_run(problem, classes, j, worths[j], by_slot, int(floor[j]))
+        best = pricing.reference_best_run(problem, classes, j, worths[j], by_slot, int(floor[j]))
         assert (run is None) == (best is None)
         if run is not None and best is not None:
             assert run.gain == best.gain == int(worths[j][run.end]) - cost(run, by_slot)
 
 
-def cost(run: CandidateRun, prices: Any) -> int:
+def cost(run: pricing.CandidateRun, prices: Any) -> int:
     window = prices[:, :, run.start : run.end].sum(axis=2)
     return int(window[:, 0] @ np.array(run.workers) + run.ps * window[run.host, 1])
 
@@ -207,14 +192,14 @@ def cost(run: CandidateRun, prices: Any) -> int:
 def test_starts_between_ends_of_blocks_are_not_better() -> None:
     """Where f is convex, up to rounding."""
     problem = paper_problem(30, servers=20, utility="convex")
-    classes, slots, scale = Classes.of(problem), 256, 2**20
-    trials, rng = Trials.of(problem, classes), np.random.default_rng(0)
+    classes, slots, scale = pricing.Classes.of(problem), 256, 2**20
+    trials, rng = pricing.Trials.of(problem, classes), np.random.default_rng(0)
     values = [np.concatenate([[1e4], problem.values(j, slots)]) for j in range(30)]
     worths = np.ceil(np.array(values) * scale).astype(np.int64)
     ends = np.arange(8, slots + 1, 8)
     prices = rng.integers(0, scale // 20, (len(classes), 2, ends.size))
     few, every = (
-        best_runs(
+        pricing.best_runs(
             problem, classes, trials, worths, prices, np.zeros(30, dtype=np.int64), ends,
             hints=np.full(30, -1, dtype=np.int64), every=every,
         )
@@ -229,17 +214,17 @@ def test_starts_between_ends_of_blocks_are_not_better() -> None:
 # --- free preemption -----------------------------------------------------------------------------
 
 
-def interrupted() -> tuple[Irmp, Schedule]:
+def interrupted() -> tuple[Irmp, gs.Schedule]:
     """B interrupts A, and both are in time; without preemption one of them is not."""
     common: dict[str, Any] = {"gpus": 2, "epochs": 1, "rates": (1, 0.5)}
     jobs = [
         ParameterServerJob(id="A", minibatches=4, utility=Table([100] * 5 + [0]), **common),
         ParameterServerJob(id="B", minibatches=1, release=1, utility=Table([10, 10, 0]), **common),
     ]
-    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs), preemptive=True)
+    problem = Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1)]), jobs), preemptive=True)
     at = {"gpus": {0: 2}, "ps": {0: 1}}
-    rows = [Segment(0, 0, 1, **at), Segment(1, 1, 2, **at), Segment(0, 2, 5, **at)]  # type: ignore[arg-type]
-    return problem, Schedule.of(rows)
+    rows = [gs.Segment(0, 0, 1, **at), gs.Segment(1, 1, 2, **at), gs.Segment(0, 2, 5, **at)]  # type: ignore[arg-type]
+    return problem, gs.Schedule.of(rows)
 
 
 def test_preemption_earns_more_than_the_bound_without_it() -> None:
@@ -270,11 +255,11 @@ def test_bounds_with_preemption_are_no_lower() -> None:
     assert strict >= 30
 
 
-def at_random(problem: Irmp, rng: np.random.Generator) -> Schedule:
+def at_random(problem: Irmp, rng: np.random.Generator) -> gs.Schedule:
     """Jobs in random order, in every slot on random nodes, until they are complete."""
     nodes, segments = problem.instance.cluster.nodes, []
     left = [job.batches for job in problem.jobs]
-    parts: list[list[Segment]] = [[] for _ in left]
+    parts: list[list[gs.Segment]] = [[] for _ in left]
     for t in range(12):
         free = [[node.gpus, node.ps] for node in nodes]
         for j in rng.permutation(len(left)).tolist():
@@ -284,11 +269,11 @@ def at_random(problem: Irmp, rng: np.random.Generator) -> Schedule:
                 continue
             free[s][0] -= workers
             free[s][1] -= 1
-            parts[j].append(Segment(j, t, t + 1, {s: workers}, ps={s: 1}))
+            parts[j].append(gs.Segment(j, t, t + 1, {s: workers}, ps={s: 1}))
             left[j] -= problem.rate(j, 1, nodes[s].model) * workers  # type: ignore[assignment]
     for j, rows in enumerate(parts):
         segments += rows if left[j] <= 0 else []
-    return Schedule.of(segments)
+    return gs.Schedule.of(segments)
 
 
 def test_no_schedule_with_preemption_earns_more() -> None:
@@ -348,12 +333,12 @@ def lone(**changed: Any) -> Irmp:
     job = ParameterServerJob(
         id="j", gpus=2, epochs=1, minibatches=1, rates=(1, 0.5), **fields
     )  # fmt: skip
-    return Irmp(Instance(Cluster([Node("s", 2, ps=1)]), [job]))
+    return Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1)]), [job]))
 
 
 @pytest.mark.parametrize("preemptive", [False, True])
 def test_without_jobs_there_is_nothing_to_earn(preemptive: bool) -> None:
-    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), []), preemptive=preemptive)
+    problem = Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1)]), []), preemptive=preemptive)
     bound = revenue_bound(problem)
     assert bound.value == pytest.approx(0, abs=1e-6)
     verify_bound(problem, bound)
@@ -390,7 +375,7 @@ def test_the_largest_and_the_smallest_floats_have_one_bound(preemptive: bool) ->
         )
         for worth in (1e80, 1e-300)
     ]
-    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs), preemptive=preemptive)
+    problem = Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1)]), jobs), preemptive=preemptive)
     bound = revenue_bound(problem)
     assert bound.certificate is not None
     assert bound.certificate["scale"] < 2.0**-200
@@ -403,15 +388,17 @@ def test_jobs_that_can_never_run_count_for_nothing(preemptive: bool) -> None:
     """One needs two slots, and there is one; and without PSs nobody can run."""
     can = lone().jobs[0]
     long = replace(can, id="long", release=3, epochs=2, utility=Linear(0, 7))
-    cluster = Cluster([Node("s", 2, ps=1)])
+    cluster = gs.Cluster([gs.Node("s", 2, ps=1)])
     for slots in (None, 2):
-        problem = Irmp(Instance(cluster, [can, long]), horizon=4, preemptive=preemptive)
+        problem = Irmp(gs.Instance(cluster, [can, long]), horizon=4, preemptive=preemptive)
         bound = revenue_bound(problem, slots=slots)
         assert bound.value == pytest.approx(98, rel=1e-6)
         verify_bound(problem, bound)
     for optional in (True, False):
         nowhere = Irmp(
-            Instance(Cluster([Node("s", 2)]), [can]), preemptive=preemptive, optional=optional
+            gs.Instance(gs.Cluster([gs.Node("s", 2)]), [can]),
+            preemptive=preemptive,
+            optional=optional,
         )
         bound = revenue_bound(nowhere)
         assert bound.value == pytest.approx(0, abs=1e-6)
@@ -442,7 +429,7 @@ def test_parameter_servers_are_counted_for_no_more_workers_than_there_are() -> N
     problem = lone()
     large = replace(problem.jobs[0], gpus=10**6, rates=(1e6, 5e5))
     problem = replace(problem, instance=replace(problem.instance, jobs=[large]))
-    assert needs(problem).tolist() == [1, 1, 2]
+    assert pricing.needs(problem).tolist() == [1, 1, 2]
     assert revenue_bound(problem).value == 98
 
 
@@ -469,7 +456,7 @@ def test_ten_tenths_of_a_mini_batch_are_one() -> None:
     problem = replace(lone(), preemptive=True, horizon=10)
     job = replace(problem.jobs[0], gpus=1, rates=(0.1, 0.1))
     problem = replace(problem, instance=replace(problem.instance, jobs=[job]))
-    schedule = Schedule.of([Segment(0, 0, 10, {0: 1}, ps={0: 1})])
+    schedule = gs.Schedule.of([gs.Segment(0, 0, 10, {0: 1}, ps={0: 1})])
     assert not problem.violations(schedule)
     bound = revenue_bound(problem)
     assert problem.objective(schedule) == 80 <= bound.value

@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gangsched as gs
 from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
-from gangsched.instances import (
-    Cluster,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    Schedule,
-    User,
-)
+from gangsched.instances import Linear, ParameterServerJob, Power
 from gangsched.solvers import Result, Status
 from gangsched.solvers.irmp.online import (
     online_density,
@@ -37,7 +28,7 @@ from gangsched.solvers.irmp.rolling import RollingProgram
 from revenue_optimum import optimum
 from strategies import irmp_instances, irmp_problems
 
-Solver = Callable[[Irmp], Result[Schedule]]
+Solver = Callable[[Irmp], Result[gs.Schedule]]
 
 
 def problems(instances: st.SearchStrategy[Any], **fixed: Any) -> st.SearchStrategy[Irmp]:
@@ -58,10 +49,10 @@ def job(id: str, epochs: int, utility: Any, *, release: int = 0, gpus: int = 2) 
 
 def on_one_node(*jobs: ParameterServerJob, ps: int = 1, **more: Any) -> Irmp:
     """Two workers."""
-    return Irmp(Instance(Cluster([Node("s", 2, ps=ps)]), jobs), **more)
+    return Irmp(gs.Instance(gs.Cluster([gs.Node("s", 2, ps=ps)]), jobs), **more)
 
 
-def times(result: Result[Schedule]) -> dict[int, tuple[int, int]]:
+def times(result: Result[gs.Schedule]) -> dict[int, tuple[int, int]]:
     """Start and end of the jobs that run."""
     assert result.solution is not None
     return {row.job: (row.start, row.end) for row in result.solution}
@@ -144,11 +135,11 @@ def test_plans_are_forgotten_but_runs_are_not() -> None:
 
 def test_gangs_of_several_nodes_have_their_parameter_servers() -> None:
     """Three workers: two on the host, one away that one PS serves; a fourth would need another."""
-    cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
+    cluster = gs.Cluster([gs.Node("s1", 2, ps=1), gs.Node("s2", 2, ps=1)])
     wide = ParameterServerJob(
         id="w", gpus=4, epochs=3, minibatches=1, rates=(1, 1), utility=Linear(-1, 90)
     )
-    result = online_fifo(Irmp(Instance(cluster, [wide])))
+    result = online_fifo(Irmp(gs.Instance(cluster, [wide])))
     (row,) = result.solution
     assert (row.gpus, row.ps, row.start, row.end) == ({0: 2, 1: 1}, {0: 1, 1: 0}, 0, 4)
 
@@ -174,9 +165,9 @@ def test_what_must_run_and_does_not_is_no_solution(solver: Solver) -> None:
 
 
 def test_who_earns_less_than_alone_is_no_solution() -> None:
-    users = [User(u) for u in "ab"]
+    users = [gs.User(u) for u in "ab"]
     jobs = [replace(job(u, 3, Linear(-1, 90)), user=u) for u in "ab"]
-    instance = Instance(Cluster([Node("s", 2, ps=1), Node("no ps", 2)]), jobs, users)
+    instance = gs.Instance(gs.Cluster([gs.Node("s", 2, ps=1), gs.Node("no ps", 2)]), jobs, users)
     for least, status in ((84, Status.FEASIBLE), (85, Status.UNKNOWN)):
         problem = Irmp(instance, worker_bandwidth=2, owners=("a", "b"), alone={"b": least})
         assert online_fifo(problem).status is status
@@ -239,7 +230,7 @@ def test_fifo_is_to_place_each_job_at_its_release(problem: Irmp) -> None:
         if run is not None and run.value > 1e-9:
             occupancy.take(run)
             placed.append(run.segment)
-    expected = Schedule.of(sorted(placed, key=lambda row: row.job))
+    expected = gs.Schedule.of(sorted(placed, key=lambda row: row.job))
     assert online_fifo(problem).solution == expected
 
 
@@ -269,7 +260,9 @@ def test_the_cluster_is_never_idle_while_jobs_wait(solver: Solver) -> None:
 
 @pytest.mark.parametrize("solver", RULES)
 def test_another_problem_is_refused(solver: Solver) -> None:
-    problem = CompletionTime(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1, work=1)]))
+    problem = CompletionTime(
+        gs.Instance(gs.Cluster.of_sizes([1]), [gs.Job(id="a", gpus=1, work=1)])
+    )
     with pytest.raises(TypeError, match=f"^{solver.__name__}: a CompletionTime is not a Irmp"):
         solver(problem)  # type: ignore[arg-type]
 

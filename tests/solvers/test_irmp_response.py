@@ -11,15 +11,7 @@ import pytest
 
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Schedule
-from gangsched.solvers.irmp.response import (
-    MARGIN,
-    Occupancy,
-    Response,
-    best_response,
-    facts_of,
-    run_options,
-    zero_price_response,
-)
+from gangsched.solvers.irmp import response
 from revenue_optimum import best_single_run, random_problem, shapes
 
 
@@ -33,9 +25,9 @@ class Case(NamedTuple):
     room: Any
     slots: int
 
-    def best(self, **more: Any) -> Response | None:
+    def best(self, **more: Any) -> response.Response | None:
         """What the algorithm finds."""
-        return best_response(
+        return response.best_response(
             self.problem, 0, self.free, self.prices, self.values,
             begin=0, end=self.slots, room=self.room, **more,
         )  # fmt: skip
@@ -78,7 +70,7 @@ def random_case(seed: int, *, types: tuple[str, ...] = ("",), quota: bool = True
     return Case(problem, free, prices, values, room, slots)
 
 
-def check_run(case: Case, run: Response) -> None:
+def check_run(case: Case, run: response.Response) -> None:
     """Its room, its price, its length, (3i): worked out anew."""
     nodes = case.problem.instance.cluster.nodes
     assert run.value == case.values[run.end]
@@ -99,7 +91,7 @@ def check_run(case: Case, run: Response) -> None:
     assert (workers, ps, run.end - run.start) in [tuple(s) for s in shapes(case.problem, 0)]
 
 
-def spread(run: Response) -> bool:
+def spread(run: response.Response) -> bool:
     return len(run.nodes) > 1
 
 
@@ -115,7 +107,7 @@ def test_algorithm_3_solves_problem_9(instances: int) -> None:
             begin=0, end=case.slots, room=room,
         )  # fmt: skip
         found = case.best()
-        if best <= MARGIN:
+        if best <= response.MARGIN:
             assert found is None
             continue
         assert found is not None
@@ -139,7 +131,7 @@ def test_several_types_of_servers_are_tried() -> None:
             case.problem, 0, case.free, case.prices, case.values, begin=0, end=case.slots
         )
         found = case.best()
-        if best <= MARGIN:
+        if best <= response.MARGIN:
             assert found is None
             continue
         assert found is not None
@@ -160,7 +152,7 @@ def test_the_compiled_twin_finds_the_same_run(types: tuple[str, ...]) -> None:
         begin = seed % 3
         limit = case.slots + seed % 5
         zero = [
-            zero_price_response(
+            response.zero_price_response(
                 case.problem, 0, case.free, begin=begin, limit=limit, machine=machine
             )
             for machine in (True, False)
@@ -205,13 +197,13 @@ def test_a_window_is_kept() -> None:
     for begin, end in product(range(case.slots), range(case.slots + 1)):
         if begin > end:
             continue
-        found = best_response(
+        found = response.best_response(
             case.problem, 0, case.free, case.prices, case.values, begin=begin, end=end
         )
         best, _ = best_single_run(
             case.problem, 0, case.free, case.prices, case.values, begin=begin, end=end
         )
-        assert (found is None) == (best <= MARGIN)
+        assert (found is None) == (best <= response.MARGIN)
         if found is not None:
             assert begin <= found.start < found.end <= end
             assert found.utility == pytest.approx(best)
@@ -231,7 +223,7 @@ def test_at_price_0_the_run_is_worth_most_and_takes_least() -> None:
         best, runs = best_single_run(
             problem, 0, case.free, 0 * case.prices[0], values, begin=begin, end=limit
         )
-        found = zero_price_response(problem, 0, case.free, begin=0, limit=case.slots)
+        found = response.zero_price_response(problem, 0, case.free, begin=0, limit=case.slots)
         if not runs:
             assert found is None
             continue
@@ -258,18 +250,18 @@ def cluster_of_two() -> Irmp:
 def test_the_last_slot_stands_for_all_later_ones() -> None:
     problem = cluster_of_two()
     free = np.array([[[0, 2], [0, 1]], [[1, 1], [1, 1]]])
-    run = zero_price_response(problem, 0, free, begin=0, limit=99)
+    run = response.zero_price_response(problem, 0, free, begin=0, limit=99)
     # 3 workers for 12 / 2.4 = 5 slots from slot 1 on; PS on s1, which keeps 2
-    assert run == Response(0, 1, 6, 3, {0: 2, 1: 1}, {0: 1}, 44.0, 0.0)
-    assert zero_price_response(problem, 0, free, begin=7, limit=99) == run._replace(
+    assert run == response.Response(0, 1, 6, 3, {0: 2, 1: 1}, {0: 1}, 44.0, 0.0)
+    assert response.zero_price_response(problem, 0, free, begin=7, limit=99) == run._replace(
         start=7, end=12, value=38.0
     )
-    assert zero_price_response(problem, 0, free, begin=0, limit=5) is None
+    assert response.zero_price_response(problem, 0, free, begin=0, limit=5) is None
 
 
 def test_an_occupancy_grows_and_gives_back() -> None:
     problem = cluster_of_two()
-    occupancy = Occupancy(problem, slots=1)
+    occupancy = response.Occupancy(problem, slots=1)
     first = occupancy.best(0)
     assert first is not None
     assert (first.start, first.end) == (0, 5)
@@ -293,8 +285,8 @@ def test_an_occupancy_grows_and_gives_back() -> None:
 def test_a_horizon_and_a_release_are_kept() -> None:
     problem = cluster_of_two()
     problem = Irmp(problem.instance, horizon=4)
-    assert Occupancy(problem).best(0) is None
-    assert Occupancy(Irmp(problem.instance, horizon=5)).best(0) is not None
+    assert response.Occupancy(problem).best(0) is None
+    assert response.Occupancy(Irmp(problem.instance, horizon=5)).best(0) is not None
 
 
 # --- options -------------------------------------------------------------------------------------
@@ -303,7 +295,7 @@ def test_a_horizon_and_a_release_are_kept() -> None:
 def test_options_are_all_sizes_that_fit_the_empty_cluster() -> None:
     for seed in range(200):
         problem = random_problem(np.random.default_rng(seed), jobs=1, nodes=3)
-        options = run_options(problem, 0)
+        options = response.run_options(problem, 0)
         rows = zip(*(column.tolist() for column in options), strict=True)
         listed = {(w, host < 0): (d, least) for w, d, _, host, least in rows}
         expected: dict[tuple[int, bool], tuple[int, int]] = {}
@@ -320,7 +312,7 @@ def test_options_are_all_sizes_that_fit_the_empty_cluster() -> None:
 
 def test_durations_are_those_of_the_problem() -> None:
     problem = random_problem(np.random.default_rng(5), jobs=1, nodes=3, types=("a", "b"))
-    options = run_options(problem, 0)
+    options = response.run_options(problem, 0)
     for w, d, kind, host in zip(*options[:4], strict=True):
         nodes = 1 if host < 0 else 2
         assert d == problem.duration(0, int(w), nodes, problem.models[kind])
@@ -328,9 +320,9 @@ def test_durations_are_those_of_the_problem() -> None:
 
 def test_facts_of_a_problem_are_kept_and_few() -> None:
     problems = [cluster_of_two() for _ in range(20)]
-    assert facts_of(problems[-1]) is facts_of(problems[-1])
+    assert response.facts_of(problems[-1]) is response.facts_of(problems[-1])
     for problem in problems:
-        assert facts_of(problem).problem is problem
+        assert response.facts_of(problem).problem is problem
 
 
 # --- as printed ----------------------------------------------------------------------------------
@@ -345,25 +337,25 @@ def narrow(*, b_p: int = 1) -> Irmp:
     return Irmp(Instance(Cluster(nodes), [job]), ps_bandwidth=b_p)
 
 
-def respond(problem: Irmp, prices: Any, **more: Any) -> Response | None:
+def respond(problem: Irmp, prices: Any, **more: Any) -> response.Response | None:
     slots = len(prices[0])
     values = [0.0] + [problem.jobs[0].utility.value(t) for t in range(1, slots + 1)]
-    free = Occupancy(problem, slots=slots).free
-    return best_response(problem, 0, free, prices, values, begin=0, end=slots, **more)
+    free = response.Occupancy(problem, slots=slots).free
+    return response.best_response(problem, 0, free, prices, values, begin=0, end=slots, **more)
 
 
 def test_as_printed_too_few_parameter_servers_are_taken() -> None:
     """W8: all 6 workers with one PS, which can serve one worker outside; 4 are."""
     problem = narrow()
     printed = respond(problem, np.zeros((2, 12)), literal=True)
-    assert printed == Response(0, 0, 4, 6, {0: 2, 1: 2, 2: 2}, {0: 1}, 92.0, 0.0)
+    assert printed == response.Response(0, 0, 4, 6, {0: 2, 1: 2, 2: 2}, {0: 1}, 92.0, 0.0)
     (broken,) = problem.violations(Schedule.of([printed.segment]))
     assert broken == (
         "bandwidth (3i): job 'j' has 4 workers of bandwidth 1 away from 1 PSs of 1 on node 's1'"
     )
     repaired = respond(problem, np.zeros((2, 12)))
     # at most 2 + 1 workers: 24 / (3 / 2) = 8 spread; 2 on one server take 6
-    assert repaired == Response(0, 0, 6, 2, {0: 2}, {0: 1}, 88.0, 0.0)
+    assert repaired == response.Response(0, 0, 6, 2, {0: 2}, {0: 1}, 88.0, 0.0)
     assert problem.violations(Schedule.of([repaired.segment])) == []
 
 
@@ -451,7 +443,7 @@ def test_bad_arguments_are_refused(change: dict[str, Any], message: str) -> None
     given |= change
     prices, values = given.pop("prices"), given.pop("values")
     with pytest.raises(ValueError, match=message):
-        best_response(problem, 0, free, prices, values, **given)
+        response.best_response(problem, 0, free, prices, values, **given)
 
 
 @pytest.mark.parametrize("machine", [True, False])
@@ -491,9 +483,9 @@ def test_what_is_no_number_is_refused(
         "problem": problem, "job": 0, "free": np.ones((2, 1, 4), int), "prices": np.zeros((2, 4)),
         "values": [9.0] * 5, "begin": 0, "end": 4, "machine": machine,
     }  # fmt: skip
-    assert best_response(**given) is not None
+    assert response.best_response(**given) is not None
     with pytest.raises(error, match=f"(?s)^best_response: {message}"):
-        best_response(**{**given, **change})
+        response.best_response(**{**given, **change})
 
 
 def test_as_printed_there_is_one_type_of_servers() -> None:
@@ -507,6 +499,6 @@ def test_times_that_no_array_can_hold_are_refused() -> None:
     job = ParameterServerJob(
         id="j", gpus=1, epochs=1, minibatches=1, rates=(1, 1), utility=Linear(0, 5), release=10**9
     )
-    occupancy = Occupancy(Irmp(Instance(Cluster([Node("s", 1, ps=1)]), [job])))
+    occupancy = response.Occupancy(Irmp(Instance(Cluster([Node("s", 1, ps=1)]), [job])))
     with pytest.raises(ValueError, match=r"Irmp: runs until slot \d+ on 1 nodes need arrays"):
         occupancy.reach(10**9)

@@ -14,16 +14,7 @@ from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
-from gangsched.solvers import SmallestArea
-from gangsched.solvers.model_order import (
-    costs_of_work,
-    gpus_of_models,
-    model_prices,
-    models_schedule,
-    positive,
-    prices_of,
-    run_models,
-)
+from gangsched.solvers import SmallestArea, model_order
 from gangsched.solvers.policy import Preempts
 from gangsched.solvers.pool import run_pool
 
@@ -49,7 +40,7 @@ def crowd(seed: int, jobs: int = 40, measure: str = "flow") -> CompletionTime:
 def reference(problem: CompletionTime, prices: Any) -> list[int]:
     """Completions by the rule, with lists."""
     jobs, speeds = problem.jobs, problem.speeds.tolist()
-    costs = costs_of_work(prices, problem.speeds)
+    costs = model_order.costs_of_work(prices, problem.speeds)
     unit = [job.gpus * row.min() for job, row in zip(jobs, costs, strict=True)]
     cheap = [sorted((g for g, s in enumerate(row) if s), key=lambda g, r=r: (r[g], g))
              for row, r in zip(speeds, costs.tolist(), strict=True)]  # fmt: skip
@@ -60,7 +51,7 @@ def reference(problem: CompletionTime, prices: Any) -> list[int]:
         here = [j for j, job in enumerate(jobs) if job.release <= now and not ends[j]]
         done = {j: (now - since[j]) * speeds[j][on[j]] // 10**6 if on[j] >= 0 else 0 for j in here}
         key = {j: unit[j] * (left[j] - done[j]) for j in here}
-        free, new = gpus_of_models(problem).tolist(), dict[int, int]()
+        free, new = model_order.gpus_of_models(problem).tolist(), dict[int, int]()
         waits, moved = sorted(here, key=lambda j: (key[j], j)), True
         while moved:
             for j in [j for j in waits if j not in new]:
@@ -93,16 +84,16 @@ def reference(problem: CompletionTime, prices: Any) -> list[int]:
 @each_seed(range(10), plain=4)
 def test_it_is_the_rule_and_a_schedule(seed: int) -> None:
     problem = crowd(seed, measure=["flow", "completion"][seed % 2])
-    prices = positive(prices_of(problem)) ** [1.0, 0.7][seed // 2 % 2]
-    run = run_models(problem, prices)
-    schedule = models_schedule(problem, run)
+    prices = model_order.positive(model_order.prices_of(problem)) ** [1.0, 0.7][seed // 2 % 2]
+    run = model_order.run_models(problem, prices)
+    schedule = model_order.models_schedule(problem, run)
     assert problem.violations(schedule) == []
     assert problem.ends(schedule) == run.ends.tolist()
     assert run.ends.tolist() == reference(problem, prices)
     known = best_known(problem, "full")
     assert known is not None
     assert known.objective <= problem.objective(
-        models_schedule(problem, run_models(problem, prices))
+        model_order.models_schedule(problem, model_order.run_models(problem, prices))
     )
     assert known.objective >= gs.bound(problem, "standard").value
 
@@ -112,14 +103,16 @@ def test_on_one_model_it_is_the_area_order() -> None:
     jobs = [Job(id=f"j{i}", gpus=int(rng.integers(1, 5)), work=int(rng.integers(1, 90)),
                 release=int(rng.integers(0, 90))) for i in range(30)]  # fmt: skip
     problem = CompletionTime(Instance(Cluster.of_sizes([4, 4]), jobs))
-    assert run_models(problem, np.ones(1)).ends.tolist() == run_pool(problem).ends.tolist()
+    assert (
+        model_order.run_models(problem, np.ones(1)).ends.tolist() == run_pool(problem).ends.tolist()
+    )
 
 
 def test_prices_are_the_dual_of_the_earliest_end() -> None:
     """2 new GPUs do 3 s of most work in a second, 4 old ones 1: all 32 s end after 3.2 s."""
     speeds, work = np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([28.0, 4.0])
     room = np.array([2, 4])
-    prices = model_prices(speeds, work, room)
+    prices = model_order.model_prices(speeds, work, room)
     assert prices @ room == pytest.approx(1)
     assert prices[0] == pytest.approx(3 * prices[1])
     worth = sum(w * min(prices / s) for w, s in zip(work, speeds, strict=True))

@@ -93,65 +93,45 @@ def test_bounds_survive_pickling_and_copying(certificate: dict[str, Any] | None)
 # --- what a result refuses -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "message"),
-    [
-        ({"runtime": -0.1}, ValueError, "runtime=-0.1 is negative"),
-        (
-            {"runtime": float("nan")},
-            ValueError,
-            "runtime=nan is not finite, what is missing is None",
-        ),
-        (
-            {"runtime": float("inf")},
-            ValueError,
-            "runtime=inf is not finite, what is missing is None",
-        ),
-        ({"runtime": None}, TypeError, "runtime=None is not an integer or a float"),
-        ({"iterations": -1}, ValueError, "iterations=-1 is negative"),
-        (
-            {"objective": float("nan")},
-            ValueError,
-            "objective=nan is not finite, what is missing is None",
-        ),
-        (
-            {"objective": float("inf")},
-            ValueError,
-            "objective=inf is not finite, what is missing is None",
-        ),
-        ({"objective": "12"}, TypeError, "objective='12' is not an integer or a float"),
-        ({"objective": None}, ValueError, "objective and solution go together"),
-        ({"solution": None}, ValueError, "objective and solution go together"),
-        ({"status": Status.UNKNOWN}, ValueError, "status=unknown with a solution"),
-        ({"status": Status.INFEASIBLE}, ValueError, "status=infeasible with a solution"),
-        ({"status": Status.UNBOUNDED}, ValueError, "status=unbounded with a solution"),
-        (
-            {"solution": None, "objective": None},
-            ValueError,
-            "status=feasible without a solution",
-        ),
+REFUSALS = {
+    ValueError: [
+        ({"runtime": -0.1}, "runtime=-0.1 is negative"),
+        ({"runtime": float("nan")}, "runtime=nan is not finite, what is missing is None"),
+        ({"runtime": float("inf")}, "runtime=inf is not finite, what is missing is None"),
+        ({"iterations": -1}, "iterations=-1 is negative"),
+        ({"objective": float("nan")}, "objective=nan is not finite, what is missing is None"),
+        ({"objective": float("inf")}, "objective=inf is not finite, what is missing is None"),
+        ({"objective": None}, "objective and solution go together"),
+        ({"solution": None}, "objective and solution go together"),
+        ({"status": Status.UNKNOWN}, "status=unknown with a solution"),
+        ({"status": Status.INFEASIBLE}, "status=infeasible with a solution"),
+        ({"status": Status.UNBOUNDED}, "status=unbounded with a solution"),
+        ({"solution": None, "objective": None}, "status=feasible without a solution"),
         (
             {"solution": None, "objective": None, "status": Status.OPTIMAL},
-            ValueError,
             "status=optimal without a solution",
         ),
-        ({"status": Status.OPTIMAL}, ValueError, "status=optimal with gap=None"),
-        (
-            {"status": Status.OPTIMAL, "bound": Bound(9, "area")},
-            ValueError,
-            "status=optimal with gap=0.25",
-        ),
+        ({"status": Status.OPTIMAL}, "status=optimal with gap=None"),
+        ({"status": Status.OPTIMAL, "bound": Bound(9, "area")}, "status=optimal with gap=0.25"),
         (
             {"bound": Bound(13, "area")},
-            ValueError,
             "bound=13 (area) is on the wrong side of objective=12 (minimise)",
         ),
         (
             {"bound": Bound(11, "dual"), "sense": Sense.MAX},
-            ValueError,
             "bound=11 (dual) is on the wrong side of objective=12 (maximise)",
         ),
     ],
+    TypeError: [
+        ({"runtime": None}, "runtime=None is not an integer or a float"),
+        ({"objective": "12"}, "objective='12' is not an integer or a float"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "error"),
+    [(*row, error) for error, rows in REFUSALS.items() for row in rows],
 )
 def test_refusals(fields: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^{re.escape('result of toy: ' + message)}$"):

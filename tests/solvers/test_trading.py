@@ -14,23 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
+from gangsched.solvers.gandiva_fair import trading
 from gangsched.solvers.gandiva_fair.market import efficient_allocation
-from gangsched.solvers.gandiva_fair.trading import (
-    PriceRule,
-    Trade,
-    Trading,
-    log_of_changes,
-    trade,
-    traded_allocation,
-)
 from gangsched.solvers.result import Status, Stop
 
 Floats = NDArray[np.float64]
 TABLE_3 = [[1, 1.25], [1, 5], [1, 6.25]]
-PRICES: tuple[PriceRule, ...] = ("second", "second-of-all", "midpoint", "seller", "buyer")
+PRICES: tuple[trading.PriceRule, ...] = ("second", "second-of-all", "midpoint", "seller", "buyer")
 
 
-def values(done: Trading, speeds: Any) -> list[float]:
+def values(done: trading.Trading, speeds: Any) -> list[float]:
     return [float(value) for value in (done.shares * np.asarray(speeds)).sum(axis=1)]
 
 
@@ -104,7 +97,7 @@ class Exact:
             return max(low, 1.0)
         return high if self.price == "buyer" else (low + high) / 2
 
-    def run(self) -> list[Trade]:
+    def run(self) -> list[trading.Trade]:
         made = []
         while True:
             best = max(self.deals(), key=lambda d: d[0], default=None)  # the first of equals
@@ -116,7 +109,7 @@ class Exact:
             for u, n in ((b, p * q - q), (a, q - p * q)):
                 if self.room[u] is not None:
                     self.room[u] += n
-            made.append(Trade(b, a, f, s, float(q), float(p)))
+            made.append(trading.Trade(b, a, f, s, float(q), float(p)))
 
 
 # --- markets -------------------------------------------------------------------------------------
@@ -145,8 +138,8 @@ def markets(draw: st.DrawFn, *, capped: bool = True, models: int = 4) -> dict[st
 
 
 def test_table_3_is_four_trades_at_5() -> None:
-    done = trade([[20, 4]] * 3, TABLE_3)
-    assert done.trades == (Trade(buyer=2, seller=0, fast=1, slow=0, amount=1, price=5),) * 4
+    done = trading.trade([[20, 4]] * 3, TABLE_3)
+    assert done.trades == (trading.Trade(buyer=2, seller=0, fast=1, slow=0, amount=1, price=5),) * 4
     assert done.shares.tolist() == [[40, 0], [20, 4], [0, 8]]
     assert values(done, TABLE_3) == [40, 40, 50]
 
@@ -154,7 +147,7 @@ def test_table_3_is_four_trades_at_5() -> None:
 def test_with_table_1_c_can_pay_for_less_than_four_and_b_buys_what_is_left() -> None:
     # 20 K80 / 5.14; then B alone bids: midpoint of 1.25 and 5.14
     speeds = [[1, 1.25], [1, 5.14], [1, 6.33]]
-    done = trade([[20, 4]] * 3, speeds)
+    done = trading.trade([[20, 4]] * 3, speeds)
     assert [t.amount for t in done.trades] == pytest.approx([1, 1, 1, 0.8911, 0.1089], abs=1e-4)
     assert [t.price for t in done.trades] == [5.14] * 4 + [3.195]
     assert [t.buyer for t in done.trades] == [2, 2, 2, 2, 1]
@@ -175,24 +168,24 @@ def test_with_table_1_c_can_pay_for_less_than_four_and_b_buys_what_is_left() -> 
     ],
 )
 def test_who_gets_the_surplus_is_a_matter_of_the_price(
-    price: PriceRule, expected: list[float]
+    price: trading.PriceRule, expected: list[float]
 ) -> None:
-    done = trade([[20, 4]] * 3, TABLE_3, price=price)
+    done = trading.trade([[20, 4]] * 3, TABLE_3, price=price)
     assert values(done, TABLE_3) == pytest.approx(expected)
 
 
 def test_second_of_all_stops_where_those_without_slow_gpus_bid_more() -> None:
     # C has no K80 left; B and A could trade, but 6.25 is more than B offers
     shares, speeds = [[20, 4], [20, 4], [0, 4]], TABLE_3
-    assert trade(shares, speeds, price="second-of-all").trades == ()
-    done = trade(shares, speeds)
+    assert trading.trade(shares, speeds, price="second-of-all").trades == ()
+    done = trading.trade(shares, speeds)
     assert {(t.buyer, t.seller, t.price) for t in done.trades} == {(1, 0, 3.125)}
     assert done.shares.tolist() == [[32.5, 0], [7.5, 8], [0, 4]]
 
 
 def test_without_a_second_bid_above_the_sellers_ratio_the_surplus_is_split_equally() -> None:
     speeds = [[1, 2], [1, 6]]
-    done = trade([[10, 2]] * 2, speeds)
+    done = trading.trade([[10, 2]] * 2, speeds)
     assert [(t.amount, t.price) for t in done.trades] == [(1, 4), (1, 4)]
     assert values(done, speeds) == [18, 26]  # 4 each, from 14 and 22
 
@@ -202,26 +195,26 @@ def test_without_a_second_bid_above_the_sellers_ratio_the_surplus_is_split_equal
 
 def test_a_seller_gets_no_more_gpus_than_it_can_use() -> None:
     # at 5 a GPU sold brings 4 more GPUs: room for 6 means 1.5
-    done = trade([[20, 4]] * 3, TABLE_3, demand=[30, 24, 24])
+    done = trading.trade([[20, 4]] * 3, TABLE_3, demand=[30, 24, 24])
     assert [t.amount for t in done.trades] == [1, 0.5]
     assert done.shares.tolist() == [[27.5, 2.5], [20, 4], [12.5, 5.5]]
 
 
 def test_who_has_no_room_is_passed_over() -> None:
     # A is full: B sells next, to C, which is the only bidder above it
-    done = trade([[20, 4]] * 3, TABLE_3, demand=[24, np.inf, 24])
+    done = trading.trade([[20, 4]] * 3, TABLE_3, demand=[24, np.inf, 24])
     assert {(t.buyer, t.seller, t.price) for t in done.trades} == {(2, 1, 5.625)}
     assert done.shares[0].tolist() == [20, 4]
 
 
 def test_below_a_price_of_1_it_is_the_buyer_that_needs_room() -> None:
     speeds = [[2, 1], [2, 1.5]]  # midpoint 5/8: 3/8 GPUs more for each one bought
-    free = trade([[8, 8]] * 2, speeds)
+    free = trading.trade([[8, 8]] * 2, speeds)
     assert free.trades[0].price == 0.625
-    tight = trade([[8, 8]] * 2, speeds, demand=[99, 16.75])
+    tight = trading.trade([[8, 8]] * 2, speeds, demand=[99, 16.75])
     assert sum(t.amount for t in tight.trades) == 2
     assert tight.shares.sum(axis=1).tolist() == [15.25, 16.75]
-    assert trade([[8, 8]] * 2, speeds, demand=[99, 16]).trades == ()
+    assert trading.trade([[8, 8]] * 2, speeds, demand=[99, 16]).trades == ()
 
 
 # --- speeds that are 0 or unknown ----------------------------------------------------------------
@@ -229,23 +222,23 @@ def test_below_a_price_of_1_it_is_the_buyer_that_needs_room() -> None:
 
 def test_who_is_not_known_on_a_model_does_not_trade_it() -> None:
     speeds = [[1, 1.25], [1, np.nan], [1, 6.25]]
-    done = trade([[20, 4]] * 3, speeds)
+    done = trading.trade([[20, 4]] * 3, speeds)
     assert {(t.buyer, t.seller, t.price) for t in done.trades} == {(2, 0, 3.75)}
     assert done.shares[1].tolist() == [20, 4]
 
 
 def test_who_cannot_use_the_fast_model_sells_all_of_it() -> None:
-    done = trade([[4, 4]] * 2, [[1, 0], [1, 1]])
+    done = trading.trade([[4, 4]] * 2, [[1, 0], [1, 1]])
     assert done.shares.tolist() == [[6, 0], [2, 8]]  # at 1/2
 
 
 def test_who_cannot_use_the_slow_model_pays_with_all_of_it() -> None:
     # alone: the seller's ratio; with another bidder: its ratio
-    alone = trade([[4, 4]] * 2, [[1, 2], [0, 1]])
+    alone = trading.trade([[4, 4]] * 2, [[1, 2], [0, 1]])
     assert alone.shares.tolist() == [[8, 2], [0, 6]]
-    second = trade([[4, 4]] * 3, [[1, 2], [0, 1], [1, 4]])
+    second = trading.trade([[4, 4]] * 3, [[1, 2], [0, 1], [1, 4]])
     assert (second.trades[0].buyer, second.trades[0].seller, second.trades[0].price) == (1, 0, 4)
-    nothing = trade([[4, 4]] * 2, [[1, 0], [0, 1]])
+    nothing = trading.trade([[4, 4]] * 2, [[1, 0], [0, 1]])
     assert nothing.shares.tolist() == [[8, 0], [0, 8]]  # one for one
 
 
@@ -253,27 +246,27 @@ def test_who_cannot_use_the_slow_model_pays_with_all_of_it() -> None:
 
 
 def test_equals_trade_in_the_order_of_rows_and_the_fastest_models_first() -> None:
-    done = trade([[3, 1]] * 4, [[1, 1], [1, 3], [1, 1], [1, 3]])
+    done = trading.trade([[3, 1]] * 4, [[1, 1], [1, 3], [1, 1], [1, 3]])
     assert [(t.buyer, t.seller) for t in done.trades] == [(1, 0), (3, 2)]
-    three = trade([[4, 4, 4]] * 2, [[1, 1, 1], [1, 3, 3]])
+    three = trading.trade([[4, 4, 4]] * 2, [[1, 1, 1], [1, 3, 3]])
     assert (three.trades[0].fast, three.trades[0].slow) == (2, 0)
 
 
 def test_no_trade_is_smaller_than_the_least() -> None:
     shares = [[0.2, 0.05], [0.2, 0.05]]
     speeds = [[1, 1], [1, 3]]
-    assert [t.amount for t in trade(shares, speeds, least=0.05).trades] == [0.05]
-    assert trade(shares, speeds, least=0.06).trades == ()
+    assert [t.amount for t in trading.trade(shares, speeds, least=0.05).trades] == [0.05]
+    assert trading.trade(shares, speeds, least=0.06).trades == ()
 
 
 # --- earlier trades ------------------------------------------------------------------------------
 
 
 def test_what_still_gains_both_is_kept_at_its_price() -> None:
-    old = trade([[20, 4]] * 3, TABLE_3).trades
+    old = trading.trade([[20, 4]] * 3, TABLE_3).trades
     speeds = [[1, 1.25], [1, 4.5], [1, 6.25]]  # the second bid is lower now
-    assert trade([[20, 4]] * 3, speeds).trades[0].price == 4.5
-    kept = trade([[20, 4]] * 3, speeds, keep=old)
+    assert trading.trade([[20, 4]] * 3, speeds).trades[0].price == 4.5
+    kept = trading.trade([[20, 4]] * 3, speeds, keep=old)
     assert kept.trades == old
     assert kept.shares.tolist() == [[40, 0], [20, 4], [0, 8]]
 
@@ -289,29 +282,29 @@ def test_what_still_gains_both_is_kept_at_its_price() -> None:
     ],
 )
 def test_what_does_not_is_undone(change: dict[str, Any]) -> None:
-    old = trade([[20, 4]] * 3, TABLE_3).trades
+    old = trading.trade([[20, 4]] * 3, TABLE_3).trades
     case = {"shares": [[20, 4]] * 3, "speeds": TABLE_3, "demand": None, **change}
-    kept, fresh = trade(keep=old, **case), trade(**case)
+    kept, fresh = trading.trade(keep=old, **case), trading.trade(**case)
     assert kept.trades == fresh.trades
     assert np.array_equal(kept.shares, fresh.shares)
 
 
 def test_some_may_be_kept_and_others_undone() -> None:
-    old = trade([[20, 4]] * 3, TABLE_3).trades
+    old = trading.trade([[20, 4]] * 3, TABLE_3).trades
     # a fourth user with 1/4 of all comes: C can pay for three, and A has three
     speeds = [*TABLE_3, [1, 5]]
-    done = trade([[15, 3]] * 4, speeds, keep=old)
+    done = trading.trade([[15, 3]] * 4, speeds, keep=old)
     assert done.trades[:3] == old[:3]
-    assert log_of_changes(old, done.trades) == [Trade(2, 0, 1, 0, 1, -5)]
+    assert trading.log_of_changes(old, done.trades) == [trading.Trade(2, 0, 1, 0, 1, -5)]
 
 
 def test_a_log_says_what_is_undone_and_what_is_made() -> None:
-    a, b = Trade(0, 1, 1, 0, 1.0, 2.0), Trade(2, 1, 2, 0, 1.0, 3.0)
-    assert log_of_changes([a, a, a._replace(amount=0.5)], [a, b, b]) == [
-        Trade(0, 1, 1, 0, 1.5, -2.0),
-        Trade(2, 1, 2, 0, 2.0, 3.0),
+    a, b = trading.Trade(0, 1, 1, 0, 1.0, 2.0), trading.Trade(2, 1, 2, 0, 1.0, 3.0)
+    assert trading.log_of_changes([a, a, a._replace(amount=0.5)], [a, b, b]) == [
+        trading.Trade(0, 1, 1, 0, 1.5, -2.0),
+        trading.Trade(2, 1, 2, 0, 2.0, 3.0),
     ]
-    assert log_of_changes([a], [a]) == []
+    assert trading.log_of_changes([a], [a]) == []
 
 
 # --- any market ----------------------------------------------------------------------------------
@@ -319,9 +312,9 @@ def test_a_log_says_what_is_undone_and_what_is_made() -> None:
 
 @given(markets(), st.sampled_from(PRICES))
 def test_the_compiled_loop_does_what_the_plain_one_does(
-    case: dict[str, Any], price: PriceRule
+    case: dict[str, Any], price: trading.PriceRule
 ) -> None:
-    done = trade(**case, price=price)
+    done = trading.trade(**case, price=price)
     plain = Exact(**case, price=price)
     trades = plain.run()
     # rounding may decide which of two equal ratios is larger, so amounts are compared, not names
@@ -332,9 +325,9 @@ def test_the_compiled_loop_does_what_the_plain_one_does(
 
 @given(markets(), st.sampled_from(PRICES))
 def test_supply_is_conserved_and_nobody_has_less_than_nothing(
-    case: dict[str, Any], price: PriceRule
+    case: dict[str, Any], price: trading.PriceRule
 ) -> None:
-    done = trade(**case, price=price)
+    done = trading.trade(**case, price=price)
     supply = case["shares"].sum(axis=0)
     assert done.shares.sum(axis=0) == pytest.approx(supply, rel=1e-12)
     assert done.shares.min() >= -1e-12
@@ -344,9 +337,9 @@ def test_supply_is_conserved_and_nobody_has_less_than_nothing(
 
 @given(markets(), st.sampled_from(PRICES))
 def test_nobody_loses_and_every_trade_raises_the_total(
-    case: dict[str, Any], price: PriceRule
+    case: dict[str, Any], price: trading.PriceRule
 ) -> None:
-    done = trade(**case, price=price)
+    done = trading.trade(**case, price=price)
     x, s = case["shares"].copy(), case["speeds"]
     for t in done.trades:
         before = (x * s).sum(axis=1)
@@ -363,14 +356,14 @@ def test_nobody_loses_and_every_trade_raises_the_total(
 
 @given(markets(capped=False, models=2))
 def test_two_models_take_less_trades_than_fast_gpus_and_users(case: dict[str, Any]) -> None:
-    done = trade(**case)
+    done = trading.trade(**case)
     assert len(done.trades) < case["shares"][:, 1].sum() + len(case["shares"]) + 1e-9
     assert not {t.buyer for t in done.trades} & {t.seller for t in done.trades}
 
 
 @given(markets(capped=False))
 def test_in_the_end_nobody_gains_by_a_trade(case: dict[str, Any]) -> None:
-    x, s = trade(**case).shares, case["speeds"]
+    x, s = trading.trade(**case).shares, case["speeds"]
     for f in range(x.shape[1]):
         for g in range(f):
             r = s[:, f] / s[:, g]
@@ -380,15 +373,17 @@ def test_in_the_end_nobody_gains_by_a_trade(case: dict[str, Any]) -> None:
 
 
 @given(markets(), st.sampled_from(PRICES))
-def test_all_is_kept_where_nothing_changes(case: dict[str, Any], price: PriceRule) -> None:
-    done = trade(**case, price=price)
-    again = trade(**case, price=price, keep=done.trades)
+def test_all_is_kept_where_nothing_changes(case: dict[str, Any], price: trading.PriceRule) -> None:
+    done = trading.trade(**case, price=price)
+    again = trading.trade(**case, price=price, keep=done.trades)
     assert again.trades[: len(done.trades)] == done.trades
     assert again.shares == pytest.approx(done.shares, abs=2e-2)
 
 
 def test_many_trades_are_one_list() -> None:
-    done = trade([[9000, 1500]] * 2, [[1, 2], [1, 6]])  # more than one call of the loop returns
+    done = trading.trade(
+        [[9000, 1500]] * 2, [[1, 2], [1, 6]]
+    )  # more than one call of the loop returns
     assert len(done.trades) == 1500
     assert done.shares.tolist() == [[15000, 0], [3000, 3000]]
 
@@ -398,7 +393,7 @@ def test_many_trades_are_one_list() -> None:
 
 def test_a_traded_market_is_feasible_and_not_optimal() -> None:
     market = GpuMarket(np.array([60, 12]), np.array(TABLE_3), users="ABC")
-    found, best = traded_allocation(market), efficient_allocation(market)
+    found, best = trading.traded_allocation(market), efficient_allocation(market)
     assert (found.objective, found.status, found.stop) == (130, Status.FEASIBLE, Stop.COMPLETED)
     assert found.solution is not None
     assert found.solution.shares.tolist() == [[40, 0], [20, 4], [0, 8]]
@@ -428,4 +423,4 @@ def test_a_traded_market_is_feasible_and_not_optimal() -> None:
 def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
     case: dict[str, Any] = {"shares": [[1, 1]], "speeds": [[1, 2]], **change}
     with pytest.raises(ValueError, match=message):
-        trade(**case)
+        trading.trade(**case)

@@ -19,17 +19,8 @@ from fairest import fairest
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.papers.claim import Sides, Verdict, run
+from gangsched.analysis.papers.ltgf import tiny
 from gangsched.analysis.papers.ltgf.claims import LTGF, Burst, Owner
-from gangsched.analysis.papers.ltgf.tiny import (
-    OneUser,
-    RoundJob,
-    alone,
-    fairest_lives,
-    in_rounds,
-    lives,
-    shared,
-    two_phase,
-)
 from gangsched.formulations.ltgf.fluid import LtgfFluid
 from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.formulations.ltgf.round import LtgfRound
@@ -77,16 +68,16 @@ def sides(claim: str, name: str) -> tuple[Any, Any]:
 
 
 @st.composite
-def rounds(draw: st.DrawFn) -> OneUser:
+def rounds(draw: st.DrawFn) -> tiny.OneUser:
     """Up to six jobs with any history; shrinks to one that has got nothing."""
     gpus = draw(st.integers(1, 7))
     row = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(1, 6), st.integers(1, gpus))
     jobs = draw(st.lists(row, min_size=1, max_size=6))
-    made = [RoundJob(Fraction(a), Fraction(f), Fraction(s, 2), g) for a, f, s, g in jobs]
-    return OneUser(gpus, draw(st.integers(1, 5)), tuple(made))
+    made = [tiny.RoundJob(Fraction(a), Fraction(f), Fraction(s, 2), g) for a, f, s, g in jobs]
+    return tiny.OneUser(gpus, draw(st.integers(1, 5)), tuple(made))
 
 
-def outcomes(case: OneUser) -> dict[tuple[int, ...], list[Fraction]]:
+def outcomes(case: tiny.OneUser) -> dict[tuple[int, ...], list[Fraction]]:
     """Sorted fairness after each selection that fits, written from the definitions."""
     found = {}
     for size in range(len(case.jobs) + 1):
@@ -101,7 +92,7 @@ def outcomes(case: OneUser) -> dict[tuple[int, ...], list[Fraction]]:
 
 
 @given(rounds())
-def test_rho_minus_is_leximin_optimal_or_has_ties(case: OneUser) -> None:
+def test_rho_minus_is_leximin_optimal_or_has_ties(case: tiny.OneUser) -> None:
     every = outcomes(case)
     mine = every[case.greedy(case.missed)]
     best = max(every.values())
@@ -112,8 +103,8 @@ def test_rho_minus_is_leximin_optimal_or_has_ties(case: OneUser) -> None:
 
 
 def test_with_ties_rho_minus_need_not_be_leximin_optimal() -> None:
-    new = [RoundJob(Fraction(0), Fraction(0), Fraction(1), gang) for gang in (1, 2)]
-    case = OneUser(2, 1, tuple(new))
+    new = [tiny.RoundJob(Fraction(0), Fraction(0), Fraction(1), gang) for gang in (1, 2)]
+    case = tiny.OneUser(2, 1, tuple(new))
     assert outcomes(case) == {(): [0, 0], (0,): [0, 1], (1,): [0, 2]}
     assert case.greedy(case.missed) == (0,)
     assert sides("rho-minus-ties-leximin", "1 or 2 of 2 GPUs") == (2, 1)
@@ -125,7 +116,7 @@ def test_the_job_that_is_behind_now_is_not_the_one_that_will_be() -> None:
 
 def test_a_smaller_case_of_algorithm_2_needs_two_jobs() -> None:
     """With one job there is nothing to choose."""
-    one = OneUser(2, 1, (RoundJob(Fraction(3), Fraction(1), Fraction(1), 2),))
+    one = tiny.OneUser(2, 1, (tiny.RoundJob(Fraction(3), Fraction(1), Fraction(1), 2),))
     assert one.greedy(one.current) == one.greedy(one.missed) == (0,)
 
 
@@ -133,7 +124,7 @@ def test_the_user_that_is_behind_gets_the_wrong_job() -> None:
     """Both users are owed 2: 3/2 and 1/2 with the first job of the second user, else 1 and 1."""
     problem = CLAIMS["two-phase"].counterexamples["1, then 2 of 2 GPUs"]()
     assert isinstance(problem, LtgfRound)
-    assert problem.fairness(two_phase(problem)) == (Fraction(3, 2), Fraction(1, 2))
+    assert problem.fairness(tiny.two_phase(problem)) == (Fraction(3, 2), Fraction(1, 2))
     assert problem.fairness((2,)) == (1, 1)
     assert sides("two-phase", "1, then 2 of 2 GPUs") == (1, Fraction(1, 2))
 
@@ -143,9 +134,9 @@ def test_the_user_that_is_behind_gets_the_wrong_job() -> None:
 
 def test_two_jobs_of_one_round_can_be_in_the_wrong_order() -> None:
     """The wide one first: the other has waited for 1 of 1 GPU-round when it starts."""
-    instance = alone(2, [2, 1], [1, 1])
-    assert lives(instance) == [2, Fraction(1, 2)]
-    assert fairest(Ltgf(instance), 4) == fairest_lives(instance) == Fraction(2, 3)
+    instance = tiny.alone(2, [2, 1], [1, 1])
+    assert tiny.lives(instance) == [2, Fraction(1, 2)]
+    assert fairest(Ltgf(instance), 4) == tiny.fairest_lives(instance) == Fraction(2, 3)
     assert sides("two-phase-lives", "2 + 1 on 2") == (Fraction(2, 3), Fraction(1, 2))
 
 
@@ -153,9 +144,9 @@ def test_no_case_of_two_phase_lives_is_smaller() -> None:
     """On one GPU, or with one job, LTGF cannot be wrong: nothing of fewer GPU-rounds breaks it."""
     for gpus, gangs in ((1, (1, 1)), (2, (1, 1)), (2, (2,)), (2, (2, 2))):
         for works in product(range(1, 3), repeat=len(gangs)):
-            instance = alone(gpus, gangs, works)
+            instance = tiny.alone(gpus, gangs, works)
             if sum(works) <= 2:
-                assert min(lives(instance)) == fairest(Ltgf(instance), sum(works) + 1)
+                assert min(tiny.lives(instance)) == fairest(Ltgf(instance), sum(works) + 1)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +166,8 @@ def test_gangs_that_stay_cannot_all_be_treated_fairly(name: str, best: Fraction)
 
 @pytest.mark.parametrize(("gangs", "best"), [([3, 3], Fraction(12, 17)), ([4, 4], Fraction(8, 9))])
 def test_jobs_of_four_rounds_cannot_either(gangs: list[int], best: Fraction) -> None:
-    instance = alone(4, gangs, [4, 4])
-    assert fairest(Ltgf(instance), 9) == fairest_lives(instance) == best
+    instance = tiny.alone(4, gangs, [4, 4])
+    assert fairest(Ltgf(instance), 9) == tiny.fairest_lives(instance) == best
 
 
 # --- line 17 -------------------------------------------------------------------------------------
@@ -197,15 +188,15 @@ def test_the_smallest_endless_loop_is_1_2_1_on_two_gpus() -> None:
         for gpus in (1, 2)
         for jobs in (1, 2, 3)
         for gangs in product(range(1, gpus + 1), repeat=jobs)
-        if loops(alone(gpus, gangs, [1] * jobs))
+        if loops(tiny.alone(gpus, gangs, [1] * jobs))
     ]
     assert found == [(2, (1, 2, 1))]
 
 
 def test_line_17_leaves_a_gpu_idle_though_a_job_fits() -> None:
-    instance = alone(2, [1, 2, 1], [2, 1, 1])
-    assert in_rounds(instance, PrintedLtgf(stuck="end")).records.end.tolist() == [3, 2, 3]
-    assert in_rounds(instance, LtgfPolicy()).records.end.tolist() == [3, 2, 1]
+    instance = tiny.alone(2, [1, 2, 1], [2, 1, 1])
+    assert tiny.in_rounds(instance, PrintedLtgf(stuck="end")).records.end.tolist() == [3, 2, 3]
+    assert tiny.in_rounds(instance, LtgfPolicy()).records.end.tolist() == [3, 2, 1]
     printed, repaired = sides("line-17-slowdown", "1, 2, 1 on 2")
     assert (printed, repaired) == (Fraction(13, 6), Fraction(3, 2))  # (3/2 + 2 + 3) / 3
 
@@ -214,12 +205,12 @@ def test_the_printed_algorithm_says_where_it_would_loop() -> None:
     with pytest.raises(
         PolicyError, match=r"'printed-ltgf' at 0: NeverEnds: line 4 still finds job"
     ):
-        drive(alone(2, [1, 2, 1], [1, 1, 1]), PrintedLtgf())
+        drive(tiny.alone(2, [1, 2, 1], [1, 1, 1]), PrintedLtgf())
 
 
 # --- Fig. 6 --------------------------------------------------------------------------------------
 
-FIGURE_6 = alone(6, [6, 3, 3], [4, 4, 4])  # rounds of 10 minutes
+FIGURE_6 = tiny.alone(6, [6, 3, 3], [4, 4, 4])  # rounds of 10 minutes
 
 
 def who_runs(run: Run) -> list[str]:
@@ -243,7 +234,7 @@ def test_figure_6_a_is_fluid_sharing() -> None:
 
 
 def test_figure_6_b_is_what_finish_time_fairness_does_greedily() -> None:
-    run = in_rounds(FIGURE_6, ThemisGreedy())
+    run = tiny.in_rounds(FIGURE_6, ThemisGreedy())
     assert who_runs(run) == ["1", "23"] * 4
     ends = run.records.end.tolist()
     assert ends == [7, 8, 8]
@@ -253,7 +244,7 @@ def test_figure_6_b_is_what_finish_time_fairness_does_greedily() -> None:
 
 
 def test_figure_6_c_is_ltgf() -> None:
-    run = in_rounds(FIGURE_6, LtgfPolicy())
+    run = tiny.in_rounds(FIGURE_6, LtgfPolicy())
     assert who_runs(run) == ["1", "23", "23", "1", "23", "23", "1", "1"]
     ends = run.records.end.tolist()
     assert ends == [8, 6, 6]
@@ -304,10 +295,10 @@ def test_a_job_in_two_parts_gets_two_shares_and_two_thirds_of_the_cluster() -> N
 
 def test_of_two_users_neither_gains_but_by_filling_gaps() -> None:
     """3 and 3 on 4 get 90 of 240 each; 1 + 1 + 1 for the first run beside the second, too."""
-    whole = shared(4, [(0, 3, 10**6, 0), (1, 3, 10**6, 0)], users=2)
-    split = shared(4, [(0, 1, 10**6, 0)] * 3 + [(1, 3, 10**6, 0)], users=2)
-    apart = in_rounds(whole, LtgfPolicy(), until=60).records.held.tolist()
-    parts = in_rounds(split, LtgfPolicy(), until=60).records.held.tolist()
+    whole = tiny.shared(4, [(0, 3, 10**6, 0), (1, 3, 10**6, 0)], users=2)
+    split = tiny.shared(4, [(0, 1, 10**6, 0)] * 3 + [(1, 3, 10**6, 0)], users=2)
+    apart = tiny.in_rounds(whole, LtgfPolicy(), until=60).records.held.tolist()
+    parts = tiny.in_rounds(split, LtgfPolicy(), until=60).records.held.tolist()
     assert apart == [90, 90]
     assert sum(parts[:3]) == pytest.approx(parts[3], abs=3)
     assert parts[3] > 90  # the other user gains as well

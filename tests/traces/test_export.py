@@ -50,7 +50,7 @@ def test_there_are_twelve_of_them() -> None:
 # --- damaged files -------------------------------------------------------------------------------
 
 #: what stands in a cell after an accident
-GARBAGE = (
+GARBAGE = [
     "",
     "x",
     "-5",
@@ -74,7 +74,7 @@ GARBAGE = (
     "9999-12-31T23:59:59-08:00",
     "gpu:3090:2",
     "a\u2028b",
-)
+]
 
 
 def damaged(text: str, rng: random.Random) -> str:

@@ -1,0 +1,34 @@
+"""Files that are wrong in one place: tables of the places, what stands there, and the refusals."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+DROP = object()
+
+
+def cases(table: str, *first: object) -> list[Any]:
+    """Rows of a dotted place, its value in JSON or the word DROP, and a message, after `first`."""
+    found = []
+    for row in filter(None, map(str.strip, table.splitlines())):
+        place, rest = row.split(" ", 1)
+        value, end = (DROP, 4) if rest[:4] == "DROP" else json.JSONDecoder().raw_decode(rest)
+        found.append(pytest.param(*first, place, value, rest[end + 1 :], id=row[:50]))
+    return found
+
+
+def changed(data: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
+    """A copy of a file's content with one place replaced or dropped."""
+    inner = data = copy.deepcopy(data)
+    *path, last = (int(step) if step.isdecimal() else step for step in place.split("."))
+    for step in path:
+        inner = inner[step]  # type: ignore[index]
+    if value is DROP:
+        del inner[last]  # type: ignore[arg-type]
+    else:
+        inner[last] = value  # type: ignore[index]
+    return data
