@@ -6,19 +6,21 @@ as much time as compiling it takes; then it is compiled, and kept on disk for th
 Machine code that is already there is always used. Searches, which are slow in Python, are marked
 :func:`compiled` and are compiled when they are first called.
 
-Only public options of numba are used, and nothing of it is changed:
+Nothing of numba is changed. Of what it does not document, three things are used:
 
 - `_nrt=False` for functions that allocate nothing: without counting references, a replay takes a
   third to a sixth of the time.
 - A *part*, which only other functions of this kind call, stays a Python function. What numba asks
   a value of a global name for its type, `_numba_type_`, gives it the compiled one.
 - numba finds machine code by the name of a function, and does not notice a changed function that it
-  calls. So while it chooses the file, the name ends with a hash of everything that is compiled.
+  calls. So while it chooses the file, the name ends with a hash of what the function is compiled
+  from, and by what.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,8 +30,10 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Literal
 
+import numba
 import numpy as np
-from numba import njit, typeof
+from llvmlite.binding import get_host_cpu_name
+from numba import config, njit, typeof
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
@@ -106,7 +110,7 @@ class Tiered:
     ) -> None:
         update_wrapper(self, function)
         self.py_func, self.machine_code, self.left, self.most = function, made, seconds, most
-        self.ready = False  # once machine code is used, it is used for good
+        self.ready = self.looked = False  # once machine code is used, it is used for good
         self._numba_type_: Any = typeof(self.machine_code)  # type: ignore[no-untyped-call]
 
     def __call__(self, *args: Any) -> Any:
@@ -126,7 +130,8 @@ class Tiered:
             return self.forced == "machine code"
         if not self.ready:
             many = self.most is not None and _numbers(args) > self.most
-            self.ready = self.left <= 0 or many or is_kept(self.machine_code)
+            kept = not self.looked and is_kept(self.machine_code)
+            self.ready, self.looked = self.left <= 0 or many or kept, True
         return self.ready
 
 
@@ -198,7 +203,7 @@ def is_kept(made: Dispatcher) -> bool:
     if made.signatures:
         return True
     folder, file = _files.get(made, (None, ""))
-    return folder is not None and any(folder.glob(f"{file}{_stamps[made]}-*.nbi"))
+    return folder is not None and any(folder.glob(f"{file}{_stamps[made]}-*.nbc"))
 
 
 def _forget_older(made: Dispatcher) -> None:
@@ -212,7 +217,7 @@ def _forget_older(made: Dispatcher) -> None:
 
 def _stamp(function: Callable[..., Any], options: dict[str, Any]) -> str:
     """A hash of what a function is compiled from: its module, and what that takes from others."""
-    total = sha256(_source(function.__code__.co_filename) + repr(options).encode())
+    total = sha256(_source(function.__code__.co_filename) + repr((_COMPILER, options)).encode())
     for name, value in _constants(function.__globals__):
         total.update(f"{name}={value}\n".encode())
     return total.hexdigest()[:12]
@@ -222,8 +227,12 @@ def _constants(names: dict[str, Any], within: str = "") -> list[tuple[str, str]]
     """Names with the stamps of functions, or the numbers, that they stand for."""
     found = []
     for name, value in sorted(names.items()):
-        if isinstance(value, int | float | tuple) and not name.startswith("__"):
+        if isinstance(value, int | float | tuple | np.generic) and not name.startswith("__"):
             found.append((within + name, repr(value)))
+        elif isinstance(value, np.ndarray):
+            found.append((within + name, f"{value.dtype}{value.shape}{value.tobytes().hex()}"))
+        elif isinstance(value, type) and hasattr(value, "_fields"):
+            found.append((within + name, repr(value._fields)))
         elif isinstance(value, ModuleType) and value.__name__.startswith(_PACKAGE) and not within:
             found += _constants(vars(value), f"{name}.")
         elif (stamp := _stamp_of(value)) is not None:
@@ -240,9 +249,24 @@ def _stamp_of(value: Any) -> str | None:
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
+#: what compiles, and for what
+_COMPILER = (
+    numba.__version__,
+    sys.implementation.cache_tag,
+    get_host_cpu_name() if config.CPU_NAME is None else config.CPU_NAME,
+    config.CPU_FEATURES,
+    config.OPT,
+    config.BOUNDSCHECK,
+)
+
+
 @cache
 def _source(file: str) -> bytes:
-    return sha256(Path(file).read_bytes()).digest()
+    """A hash of a module; of none for what was typed in, which is not kept either."""
+    try:
+        return sha256(Path(file).read_bytes()).digest()
+    except OSError:
+        return b""
 
 
 @cache
@@ -261,8 +285,10 @@ class _Watch(event.Listener):
     def on_start(self, happening: event.Event) -> None:
         """Note when the outermost phase begins, and that something is compiled."""
         if happening.kind == "numba:compile":
-            note_compile()
-            _forget_older(happening.data["dispatcher"])
+            made = happening.data["dispatcher"]
+            if made in _stamps:  # one of ours
+                note_compile()
+                _forget_older(made)
             return
         self.began = self.began if self.depth else time.perf_counter()
         self.depth += 1

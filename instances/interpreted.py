@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 def interpret(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Call a function with arrays, also in named tuples, as Python runs it fastest.
 
-    An exception leaves the arrays as they were.
+    An exception of the function leaves the arrays as they were, and so does an index below 0 or a
+    number that does not fit its array.
 
     Parameters
     ----------
     function : callable
         It indexes arrays, or the lines of tables, by whole numbers from 0 on, asks for their
-        length, `size` and `shape`, and does nothing else with them.
+        length, `size` and `shape`, and does nothing else with them. Until the end a number that it
+        sets stays as it is, where an array of machine code would round it at once.
     args : tuple
         Arrays do not overlap.
 
@@ -42,8 +44,8 @@ def interpret(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """
     opened: dict[int, _Cells] = {}
     result = function(*[_opened(value, opened) for value in args])
-    for cells in opened.values():
-        cells.write_back()
+    for array, at, numbers in [cells.changes() for cells in opened.values()]:
+        array[at] = numbers
     return result
 
 
@@ -76,11 +78,15 @@ class _Cells(dict[Any, Any]):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def write_back(self) -> None:
-        """Set the array to what stands here."""
-        if self.keys() and self.array.flags.writeable:
-            at = np.array([*self.keys()], dtype=np.int64)
-            self.array[at if at.ndim == 1 else tuple(at.T)] = self.numbers()
+    def changes(self) -> tuple[NDArray[Any], Any, NDArray[Any]]:
+        """The array, and what is to stand where in it; refused before anything is written."""
+        at = np.array([*self.keys()], dtype=np.int64)
+        if not self.array.flags.writeable:
+            at = at[:0]  # it was read alone
+        elif at.size and at.min() < 0:
+            raise IndexError(f"index {at.min()} is below 0")
+        numbers = np.array(self.numbers()[: len(at)], dtype=self.array.dtype)
+        return self.array, at if at.ndim == 1 else tuple(at.T), numbers
 
     def numbers(self) -> list[Any]:
         """What stands here, as numpy takes it."""

@@ -161,7 +161,7 @@ def announced() -> AbstractContextManager[None]:
     """Say it on stderr, piped or not, where something is compiled."""
     from .instances.compiling import on_compile
 
-    text = "compiling machine code, once after an installation; `gangsched warm-up` does it for all"
+    text = "compiling machine code, which is kept for later; `gangsched warm-up` does it for all"
     return on_compile(lambda: typer.echo(f"gangsched: {text}", err=True))
 
 

@@ -147,10 +147,14 @@ class Maximum:
 
 
 def run_interruptibly(highs: Any) -> bool:
-    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did."""
+    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did.
+
+    What else a handler of signals raises is raised once HiGHS has stopped.
+    """
     highs.HandleUserInterrupt = True
     highs.startSolve()
     done = interrupted = False
+    raised: BaseException | None = None
     while not done:
         try:
             done, _ = highs.wait(0.1)
@@ -158,4 +162,9 @@ def run_interruptibly(highs: Any) -> bool:
             log.warning("interrupted: waiting for HiGHS to stop")
             interrupted = True
             highs.cancelSolve()
+        except BaseException as error:  # its thread would abort the program
+            raised = error
+            highs.cancelSolve()
+    if raised is not None:
+        raise raised
     return interrupted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from importlib.metadata import version
 from pathlib import Path
 
@@ -45,14 +46,20 @@ def test_what_is_missing_is_no_error(
 
 
 def test_machine_code_is_warm_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gangsched.instances import compiled
     from gangsched.solvers import pool_core
 
-    class Kernel:
-        class stats:
-            cache_path = str(Path(__file__).parent / "no such folder")
+    def add(x: int) -> int:
+        return x + 1
 
-    monkeypatch.setattr(pool_core, doctor.KERNEL[1], Kernel)
-    assert doctor._kernels().startswith("cold: gangsched warm-up")
+    add.__qualname__ = f"add_{secrets.token_hex(4)}"  # nobody has compiled it
+    made = compiled.tiered(seconds=1)(add)
+    monkeypatch.setattr(pool_core, doctor.KERNEL[1], made)
+    assert doctor._kernels() == "cold: gangsched warm-up compiles it once"
+    made.machine_code(1)
+    again = compiled.tiered(seconds=1)(add)
+    monkeypatch.setattr(pool_core, doctor.KERNEL[1], again)
+    assert doctor._kernels() == "warm"
 
 
 @pytest.mark.parametrize(

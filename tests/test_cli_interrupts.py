@@ -269,7 +269,7 @@ def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None
         compiling.note_compile()
     compiling.note_compile()
     said = capsys.readouterr().err
-    assert said.count("compiling machine code, once after an installation") == 1
+    assert said.count("compiling machine code, which is kept for later") == 1
     with screen.announced():
         pass
     compiling.note_compile()

@@ -163,8 +163,8 @@ def failures(found: Replay) -> list[str]:
 
 
 NOT_COMPILED = (
-    "no runtime: Python ran what is not compiled yet, as that was quicker; "
-    "`gangsched warm-up` compiles everything"
+    "runtime -: Python ran loops that are not compiled yet, which says nothing of the policy; "
+    "`gangsched warm-up` compiles all of them"
 )
 
 

@@ -8,14 +8,13 @@ import shutil
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
-from pathlib import Path
 
 from .. import __version__, screen
 
 #: extras that users install, the others are for the development
 EXTRAS = "cpsat", "parquet"
 #: the machine code that is looked for: part of every replay
-KERNEL = "solvers.pool_core", "schedule_pool"
+KERNEL = "solvers.pool_core", "_run_while_room"
 
 #: (kind, name, what is there; "" for nothing)
 Row = tuple[str, str, str]
@@ -87,17 +86,14 @@ def _solvers() -> Iterator[Row]:
 
 
 def _kernels() -> str:
-    """Whether machine code is on disk and as new as its source."""
+    """Whether machine code of the present source is on disk."""
+    from ..instances.compiled import is_kept
+
     module, name = KERNEL
-    loaded = import_module(f"..{module}", __package__)
-    folder = getattr(getattr(getattr(loaded, name), "stats", None), "cache_path", None)
-    source = Path(str(loaded.__file__))
-    if folder is None:
+    code = getattr(import_module(f"..{module}", __package__), name).machine_code
+    if not code.stats.cache_path:
         return "cold: it is compiled in every process"
-    kept = [path.stat().st_mtime for path in Path(folder).glob(f"{source.stem}.{name}-*.nbi")]
-    if max(kept, default=0.0) < source.stat().st_mtime:
-        return "cold: gangsched warm-up compiles it once"
-    return "warm"
+    return "warm" if is_kept(code) else "cold: gangsched warm-up compiles it once"
 
 
 def _nested(rows: list[Row]) -> dict[str, dict[str, str | None]]:

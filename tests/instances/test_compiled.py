@@ -85,7 +85,7 @@ def test_machine_code_is_not_found_when_what_it_calls_has_changed(
             number=f"TEN = {ten}\n",
         )
         found.append(outer.twice(1))
-    assert found == [20, 60, 120, 120]
+    assert found == [20, 60, 120, 120]  # and nothing is compiled for the last
     assert sum(outer.twice.stats.cache_hits.values()) == 1
     assert (
         len([*Path(outer.twice.stats.cache_path).glob("outer.twice-*.nbi")]) == 1
@@ -101,6 +101,29 @@ def test_machine_code_is_not_found_when_a_class_that_it_takes_has_another_name(
         kind = f"class {name}(NamedTuple):\n{fields}"
         renamed = modules(renamed=f"from typing import NamedTuple\n\n\n{kind}\n\n{total}")
         assert renamed.total(getattr(renamed, name)(1, 2)) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "give"),
+    [
+        ("NUMBERS = np.array([2])", "NUMBERS = np.array([6])", "NUMBERS[0] * x.a"),
+        ("NUMBER = np.int64(2)", "NUMBER = np.int64(6)", "NUMBER * x.a"),
+        ("ab = 'a b'", "ab = 'b a'", "2 * x[0] + 4 * (x[0] > 1)"),
+    ],
+)
+def test_machine_code_is_not_found_when_data_of_another_module_have_changed(
+    modules: Callable[..., Any], old: str, new: str, give: str
+) -> None:
+    found = []
+    for data in (old, new):
+        outer = modules(
+            outer=f"from other import *\n\n\n@compiled\ndef value(x):\n    return {give}\n",
+            other="import numpy as np\nfrom collections import namedtuple\n"
+            f"ab = 'a b'\n{data}\nPair = namedtuple('Pair', ab)\n",
+        )
+        found.append(outer.value(outer.Pair(a=1, b=3)))
+    assert found[0] == 2
+    assert found[1] != 2
 
 
 # --- numba is as it was ---------------------------------------------------------------------------
@@ -263,13 +286,32 @@ def test_an_error_leaves_the_arrays_as_they_were() -> None:
     assert numbers.tolist() == [1, 2]
 
 
+def test_a_number_that_does_not_fit_leaves_all_arrays_as_they_were() -> None:
+    def fill(one: Any, other: Any) -> None:
+        one[0], other[0] = 7, 300
+
+    one, other = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int8)
+    with pytest.raises(OverflowError):
+        interpret(fill, (one, other))
+    assert one.tolist() == other.tolist() == [0]
+
+
+def set_before_the_first(a: Any) -> None:
+    a[-1] = 5
+
+
 @pytest.mark.parametrize(
-    "wrong", [lambda a: a[-1], lambda a: a[0, -1], lambda a: a[0][-1], lambda a: a[0:1]]
-)
-def test_python_refuses_what_machine_code_would_not_look_at(wrong: Callable[..., Any]) -> None:
-    array = np.zeros((2, 2)) if wrong(np.zeros((2, 2))).size == 1 else np.zeros(2)
+    ("shape", "wrong"),
+    [
+        (2, lambda a: a[-1]), (2, lambda a: a[0:1]), (2, set_before_the_first),
+        ((2, 2), lambda a: a[0, -1]), ((2, 2), lambda a: a[0][-1]),
+    ],
+)  # fmt: skip
+def test_python_refuses_indexes_that_count_from_the_end(shape: Any, wrong: Any) -> None:
+    array = np.zeros(shape)
     with pytest.raises((IndexError, TypeError)):
         interpret(wrong, (array,))
+    assert not array.any()
 
 
 def test_the_same_array_given_twice_is_one() -> None:
