@@ -169,7 +169,6 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     os.close(main)
     assert run.wait(timeout=60) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
-    assert "preparing first-fit" in text
     assert f"{module}:nap (2 of 2)" in text
     lines = re.split(r"[\r\n]+", text)
     assert max(map(len, lines)) <= 80
@@ -218,7 +217,7 @@ from gangsched.cli import warm_up
 warm_up._run(warm_up.BOUNDS)
 from gangsched.formulations import alone_core
 from gangsched.solvers.irmp import fluid
-assert alone_core.flows.signatures
+assert alone_core._run.machine_code.signatures
 assert fluid._complete_all.signatures
 """
 
