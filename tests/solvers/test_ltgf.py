@@ -42,6 +42,17 @@ def test_a_user_of_twice_the_weight_has_twice_the_turns() -> None:
     assert first == {"u": 120, "v": 60}
 
 
+def test_by_quota_a_user_is_owed_the_time_before_it_came() -> None:
+    # At 180 u has run for 120 s and v for 60 s. By the end of a lease u, which was alone for 120 s,
+    # is owed 180 s by demand and v 60 s, so u is next; by quota both are owed 120 s, and v goes on.
+    jobs = [Job(id="u", gpus=1, work=600, user="u")]
+    jobs.append(Job(id="v", gpus=1, work=600, user="v", release=120))
+    demand = starts(two_users(*jobs), LtgfPolicy(fair_share="demand"))
+    quota = starts(two_users(*jobs), LtgfPolicy(fair_share="quota"))
+    assert (demand["u"][:2], demand["v"][:2]) == ([0, 180], [120, 240])
+    assert (quota["u"][:2], quota["v"][:2]) == ([0, 240], [120, 300])
+
+
 def test_within_a_user_the_job_furthest_behind_comes_first() -> None:
     jobs = [Job(id="old", gpus=1, work=240), Job(id="new", gpus=1, work=60, release=60)]
     one = Instance(Cluster.of_sizes([1]), jobs)
