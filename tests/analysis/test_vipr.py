@@ -250,6 +250,14 @@ def test_a_program_that_is_too_large_is_refused_before_it_is_made() -> None:
     assert most < 200 * 2**20
 
 
+@each_seed(range(12))
+def test_a_file_says_that_it_proves_the_value_of_the_bound(seed: int) -> None:
+    """Whether it does so only viprchk can say, which is not everywhere."""
+    problem = drawn(seed)
+    bound = area_bound(problem)
+    assert proven(vipr_proof(problem, bound)) == f"RTP range {bound.value} inf"
+
+
 def test_the_same_bytes_each_time() -> None:
     problem = drawn(3)
     bound = configuration_bound(problem)
