@@ -45,7 +45,8 @@ def interpret(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     opened: dict[int, _Cells] = {}
     result = function(*[_opened(value, opened) for value in args])
     for array, at, numbers in [cells.changes() for cells in opened.values()]:
-        array[at] = numbers
+        if len(numbers):  # where there are none, numpy may refuse
+            array[at] = numbers
     return result
 
 

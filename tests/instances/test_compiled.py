@@ -314,6 +314,15 @@ def test_python_refuses_indexes_that_count_from_the_end(shape: Any, wrong: Any) 
     assert not array.any()
 
 
+def test_arrays_that_are_read_alone_or_left_alone_are_not_written() -> None:
+    def read(one: Any, _: Any) -> Any:
+        return one[0, 1]
+
+    fixed = np.array([[3, 4]])
+    fixed.flags.writeable = False
+    assert interpret(read, (fixed, np.zeros((2, 1)))) == 4
+
+
 def test_the_same_array_given_twice_is_one() -> None:
     def move(one: Any, other: Any) -> None:
         one[0] = 5
