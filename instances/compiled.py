@@ -253,10 +253,8 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 _COMPILER = (
     numba.__version__,
     sys.implementation.cache_tag,
-    get_host_cpu_name() if config.CPU_NAME is None else config.CPU_NAME,
-    config.CPU_FEATURES,
-    config.OPT,
-    config.BOUNDSCHECK,
+    get_host_cpu_name(),
+    *(vars(config)[name] for name in ("CPU_NAME", "CPU_FEATURES", "OPT", "BOUNDSCHECK")),
 )
 
 
