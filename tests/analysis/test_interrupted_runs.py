@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,11 @@ from gangsched import Cluster, Instance, Job
 from gangsched.analysis.driving.drive import PolicyError, drive, interrupted_run
 from gangsched.analysis.driving.run import Run
 from gangsched.solvers import Decision, Fifo, Preempts, State, Stop
+from handlers import INT, TERM, handlers, the_same_handlers_as_before  # noqa: F401
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "compiled"])
-INT, TERM = signal.SIGINT, signal.SIGTERM
 ENDS = {INT: (KeyboardInterrupt, None), TERM: (SystemExit, 143)}
 BOTH = pytest.mark.parametrize("number", ENDS)
-
-
-def handlers() -> tuple[Any, Any]:
-    return signal.getsignal(INT), signal.getsignal(TERM)
-
-
-@pytest.fixture(autouse=True)
-def the_same_handlers_as_before() -> Iterator[None]:
-    before = handlers()
-    yield
-    after = handlers()
-    for number, handler in zip((INT, TERM), before, strict=True):
-        signal.signal(number, handler)
-    assert after == before
 
 
 def jobs(count: int, nodes: int = 1) -> Instance[Job]:

@@ -10,23 +10,9 @@ from typing import Any
 import pytest
 
 from gangsched.instances.interrupts import held
+from handlers import INT, TERM, handlers, the_same_handlers_as_before  # noqa: F401
 
-INT, TERM = signal.SIGINT, signal.SIGTERM
 KILLED = 128 + TERM
-
-
-def handlers() -> tuple[Any, Any]:
-    return signal.getsignal(INT), signal.getsignal(TERM)
-
-
-@pytest.fixture(autouse=True)
-def the_same_handlers_as_before() -> Iterator[None]:
-    before = handlers()
-    yield
-    after = handlers()
-    for number, handler in zip((INT, TERM), before, strict=True):
-        signal.signal(number, handler)
-    assert after == before
 
 
 @pytest.fixture
