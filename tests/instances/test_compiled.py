@@ -381,6 +381,7 @@ def test_policies_that_decide_in_python_run_alike(case: Case, policy: Any) -> No
     assert one == other
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=3)
 def test_replays_measure_alike(case: Case) -> None:

@@ -238,7 +238,8 @@ def test_the_arrival_order_has_no_constant_factor() -> None:
     """Four jobs of 1 GPU and 7 slots with 3 jobs of 4 GPUs and 1 slot between them."""
     problem = constant_times([4], [1, 4, 1, 4, 1, 4, 1], [7, 1, 7, 1, 7, 1, 7])
     for solve in (first_fit, list_scheduling):
-        assert solve(problem, compiled=False).objective == 31
+        params = ArrivalOrderParams(compiled=False)
+        assert solve(problem, params=params).objective == 31
     assert random_placement(problem, seed=0).objective == 31
     assert sjf_bco(problem, params=PLAIN).objective == 10  # all small ones first: 7 + 3
     longer = constant_times([8], ([1, 8] * 8)[:-1], ([50, 1] * 8)[:-1])
