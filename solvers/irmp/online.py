@@ -40,7 +40,7 @@ TIES = "jobs by (release, number)"
 def online_fifo(
     problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
-    """Plan in the order of release; the same as to place each job for good when it arrives.
+    """Plan in the order of release, each job as well as those before it let it.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def online_fifo(
 
     Notes
     -----
-    Who comes later does not move those before, so all plans agree.
+    Who comes later does not move those before: it is the same as to place each job for good when
+    it arrives, unless runs of a job are worth the same, of which a later plan may take another one.
 
     Guarantee: none, see the module. Complexity: at most n zero-price responses at each of 2n
     events; none where no worker or no parameter server is free.

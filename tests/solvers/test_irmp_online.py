@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gangsched as gs
@@ -224,6 +224,8 @@ def test_what_starts_does_not_hang_on_jobs_released_later(
 @given(problem=problems(irmp_instances(max_jobs=5), optional=True))
 @settings(max_examples=60)
 def test_fifo_is_to_place_each_job_at_its_release(problem: Irmp) -> None:
+    worth = [job.utility for job in problem.jobs]  # of equal runs another one may be planned later
+    assume(all(isinstance(u, Power) or (isinstance(u, Linear) and u.slope < 0) for u in worth))
     occupancy, placed = Occupancy(problem), []
     for j in sorted(range(len(problem.jobs)), key=lambda j: (problem.earliest(j), j)):
         run = occupancy.best(j)
