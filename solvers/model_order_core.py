@@ -7,7 +7,18 @@ import numpy as np
 from ..instances.arrays import Floats, Ints
 from ..instances.compiled import compiled, inner
 from ..instances.model import FULL_SPEED
-from .pool_core import _before, _pop, _push, _sort
+from .pool_core import _before, _pop, _push
+
+
+@inner
+def _sort(running: Ints, runs: int, key: Floats) -> None:
+    """Sort by insertion, as the order has hardly changed."""
+    for i in range(1, runs):
+        job, at = running[i], i
+        while at > 0 and _before(key, job, running[at - 1]):
+            running[at] = running[at - 1]
+            at -= 1
+        running[at] = job
 
 
 @inner

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
-from ..instances.compiled import inner, tiered
+from ..instances.compiled import inlined, inner, tiered
 
 
 @inner
@@ -50,17 +50,6 @@ def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
 
 
 @inner
-def _sort(running: Ints, runs: int, key: Floats) -> None:
-    """Sort by insertion, as the order has hardly changed."""
-    for i in range(1, runs):
-        job, at = running[i], i
-        while at > 0 and _before(key, job, running[at - 1]):
-            running[at] = running[at - 1]
-            at -= 1
-        running[at] = job
-
-
-@inner
 def _first_waiting(
     heap: Ints, first: Ints, size: Ints, widths: Ints, key: Floats, free: int
 ) -> np.int64:
@@ -82,21 +71,26 @@ class _Pool(NamedTuple):
     gpus: Ints
     kind: Ints
     scale: Floats
-    left: Ints  # seconds; of those that run as of when they started
-    finish: Ints  # when those that run end if nobody stops them
-    key: Floats
+    left: Ints  # seconds, of those that wait
+    key: Floats  # and their keys
     since: Ints  # since when a job runs
     widths: Ints  # of each kind of gang
     first: Ints  # its heap
     size: Ints
     heap: Ints
-    running: Ints  # by key
-    kept: Ints
+    running: Ints  # in any order
+    until: Ints  # when each of them ends if nobody stops it
+    keys: Floats  # and what else loops ask of them
+    scales: Floats
+    wide: Ints
+    last: Ints  # those that may have to stop, the last one first
     state: Ints
 
 
-#: numbers of the state
-NOW, COME, RUNS, COUNT, WAITS, FREE = range(6)
+#: numbers of the state; END: when the next one ends, UNKNOWN after one was stopped
+NOW, COME, RUNS, COUNT, WAITS, FREE, END = range(7)
+UNKNOWN = -1
+NEVER = 2**62
 
 
 @inner
@@ -117,6 +111,18 @@ def _wait(p: _Pool, job: int) -> None:
 
 
 @inner
+def _run(p: _Pool, job: int) -> None:
+    """Put a job among those that run, even if GPUs are lacking for now."""
+    i, end = p.state[RUNS], p.state[NOW] + p.left[job]
+    p.running[i], p.until[i], p.keys[i] = job, end, p.key[job]
+    p.scales[i], p.wide[i] = p.scale[job], p.gpus[job]
+    p.state[RUNS] = i + 1
+    p.state[FREE] -= p.gpus[job]
+    if p.state[END] != UNKNOWN:
+        p.state[END] = min(p.state[END], end)
+
+
+@inner
 def _start(p: _Pool, job: int) -> None:
     """Let the first of its kind that waits run."""
     k = p.kind[job]
@@ -124,86 +130,124 @@ def _start(p: _Pool, job: int) -> None:
     p.size[k] -= 1
     p.state[WAITS] -= 1
     p.since[job] = p.state[NOW]
-    p.finish[job] = p.state[NOW] + p.left[job]
+    _run(p, job)
 
 
 @inner
-def _stay(p: _Pool, best: int) -> int:
-    """How many of those that run come before a job: they stay."""
-    low, high = 0, p.state[RUNS]
-    while low < high:
-        middle = (low + high) // 2
-        if _before(p.key, p.running[middle], best):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _remove(p: _Pool, i: int) -> None:
+    """Take one off those that run."""
+    end = p.state[RUNS] - 1
+    p.state[RUNS] = end
+    p.state[FREE] += p.wide[i]
+    p.running[i], p.until[i], p.keys[i] = p.running[end], p.until[end], p.keys[end]
+    p.scales[i], p.wide[i] = p.scales[end], p.wide[end]
+
+
+@inlined
+def _held_after(
+    running: Ints, keys: Floats, wide: Ints, runs: int, job: int, key: float
+) -> np.int64:
+    """The GPUs of those that run and come after a job."""
+    held = np.int64(0)
+    for i in range(runs):
+        after = (keys[i] > key) | ((keys[i] == key) & (running[i] > job))
+        held += wide[i] if after else 0
+    return held
 
 
 @inner
 def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
-    """Who runs now: the first ones that fit, of those that run and those that wait."""
-    runs = p.state[RUNS]
-    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, capacity)
-    if best < 0:
-        return
-    first = i = stays = _stay(p, best)
-    free = p.state[FREE]
-    for k in range(i, runs):
-        free += p.gpus[p.running[k]]
-    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
-    while i < runs or best >= 0:
-        job = p.running[i] if i < runs else best
-        if best >= 0 and (i == runs or _before(p.key, best, job)):
-            job, stay = best, True
-            _start(p, job)
+    """Who runs now: the first ones that fit, of those that run and those that wait.
+
+    Who waits starts if it fits beside those that come before it; then the last ones have to stop.
+    """
+    most = capacity  # no less than what is free for those that come next
+    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, most)
+    while best >= 0:
+        if p.gpus[best] > p.state[FREE]:
+            most = p.state[FREE] + _held_after(
+                p.running, p.keys, p.wide, p.state[RUNS], best, p.key[best]
+            )
+        if p.gpus[best] <= most:
+            _start(p, best)
+            most -= p.gpus[best]
+        best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, most)
+    if p.state[FREE] < 0:
+        _stop_last(p, pieces)
+
+
+@inner
+def _find_last(running: Ints, keys: Floats, runs: int) -> int:
+    """Which one of those that run comes last."""
+    last, key = 0, keys[0]
+    for i in range(1, runs):
+        if keys[i] >= key and (keys[i] > key or running[i] > running[last]):
+            last, key = i, keys[i]
+    return last
+
+
+@inner
+def _stop_last(p: _Pool, pieces: Ints) -> None:
+    """Stop the last ones that run, but for those that fit once others have stopped."""
+    count = 0
+    while p.state[FREE] < 0:
+        i = _find_last(p.running, p.keys, p.state[RUNS])
+        job = p.running[i]
+        p.last[count], p.key[job], p.left[job] = job, p.keys[i], p.until[i] - p.state[NOW]
+        if p.until[i] == p.state[END]:
+            p.state[END] = UNKNOWN
+        _remove(p, i)
+        count += 1
+    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, p.state[FREE])
+    while count > 0 or best >= 0:
+        if best >= 0 and (count == 0 or _before(p.key, best, p.last[count - 1])):
+            _start(p, best)
         else:
-            i += 1
-            stay = p.gpus[job] <= free
-            if not stay:
-                p.left[job] = p.finish[job] - p.state[NOW]
+            count -= 1
+            job = p.last[count]
+            if p.gpus[job] <= p.state[FREE]:
+                _run(p, job)
+            else:
                 if p.state[NOW] > p.since[job]:
                     _note_piece(p, pieces, job, p.state[NOW])
                 _wait(p, job)
-        if stay:
-            free -= p.gpus[job]
-            p.kept[stays] = job
-            stays += 1
-        if not stay or job == best or (best >= 0 and p.gpus[best] > free):
-            best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
-    for k in range(first, stays):
-        p.running[k] = p.kept[k]
-    p.state[RUNS], p.state[FREE] = stays, free
+        best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, p.state[FREE])
+
+
+@inlined
+def _next_end(until: Ints, runs: int) -> np.int64:
+    """When the first of those that run ends."""
+    end = np.int64(NEVER)
+    for i in range(runs):
+        end = min(end, until[i])
+    return end
 
 
 @inner
 def _serve(p: _Pool, pieces: Ints) -> None:
     """Let those that run do so until one of them is complete, or the next one comes."""
-    runs, stays = p.state[RUNS], 0
-    end = np.int64(2**62)
-    for i in range(runs):
-        end = min(end, p.finish[p.running[i]])
-    if p.state[COME] < p.order.size and p.release[p.order[p.state[COME]]] < end:
-        p.state[NOW] = p.release[p.order[p.state[COME]]]
+    come = p.state[COME]
+    if p.state[END] == UNKNOWN:
+        p.state[END] = _next_end(p.until, p.state[RUNS])
+    end = p.state[END]
+    if come < p.order.size and p.release[p.order[come]] < end:
+        p.state[NOW] = p.release[p.order[come]]
         return
+    p.state[NOW] = end
+    while p.state[END] == end:
+        i = 0
+        while p.until[i] != end:
+            i += 1
+        _note_piece(p, pieces, p.running[i], end)
+        _remove(p, i)
+        p.state[END] = _next_end(p.until, p.state[RUNS])
+
+
+@inlined
+def _age(keys: Floats, until: Ints, scales: Floats, runs: int, now: int) -> None:
+    """Give those that run the keys of what is left of them."""
     for i in range(runs):
-        job = p.running[i]
-        if p.finish[job] == end:
-            _note_piece(p, pieces, job, end)
-            p.state[FREE] += p.gpus[job]
-        else:
-            p.running[stays] = job
-            stays += 1
-    p.state[NOW], p.state[RUNS] = end, stays
-
-
-@inner
-def _age(p: _Pool) -> None:
-    """Give those that run the keys of what is left of them, and sort them."""
-    for i in range(p.state[RUNS]):
-        job = p.running[i]
-        p.key[job] = (p.finish[job] - p.state[NOW]) * p.scale[job]
-    _sort(p.running, p.state[RUNS], p.key)
+        keys[i] = (until[i] - now) * scales[i]
 
 
 @tiered(seconds=2, most=100_000)
@@ -218,8 +262,8 @@ def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> boo
         while p.state[COME] < n and p.release[p.order[p.state[COME]]] <= p.state[NOW]:
             _wait(p, p.order[p.state[COME]])
             p.state[COME] += 1
-        if dynamic:
-            _age(p)
+        if dynamic and p.state[WAITS] > 0:
+            _age(p.keys, p.until, p.scales, p.state[RUNS], p.state[NOW])
         _choose(p, pieces, capacity)
         _serve(p, pieces)
     return True
@@ -234,11 +278,14 @@ def schedule_pool(
     size, first = np.zeros(widths.size, dtype=np.int64), np.zeros(widths.size, dtype=np.int64)
     for k in range(1, widths.size):
         first[k] = first[k - 1] + np.sum(kind == k - 1)
+    room = 2 * capacity
     pool = _Pool(
-        order, release, gpus, kind, scale, seconds.copy(), np.zeros_like(seconds), seconds * scale,
+        order, release, gpus, kind, scale, seconds.copy(), seconds * scale,
         np.full(n, -1, dtype=np.int64), widths, first, size, np.empty(n, dtype=np.int64),
-        np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64),
-        np.array([0, 0, 0, 0, 0, capacity], dtype=np.int64),
+        running=np.empty(room, dtype=np.int64), until=np.empty(room, dtype=np.int64),
+        keys=np.empty(room), scales=np.empty(room), wide=np.empty(room, dtype=np.int64),
+        last=np.empty(room, dtype=np.int64),
+        state=np.array([0, 0, 0, 0, 0, capacity, NEVER], dtype=np.int64),
     )  # fmt: skip
     pieces = np.empty((4 * n + 2 * capacity, 3), dtype=np.int64)  # rows of job, start and end
     while not _run_while_room(pool, pieces, capacity, dynamic):

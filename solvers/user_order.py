@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,6 +142,12 @@ def user_runs(
             shares = shares * (total / shares.sum()) if steady else shares
 
 
+def best_schedule(problem: SharingIncentive, runs: Iterable[UserRun]) -> Schedule:
+    """Return the schedule of the first of the best rounds; without any, an empty one."""
+    best = min(runs, key=lambda run: run.cost(problem.limit), default=None)
+    return Schedule.of([]) if best is None else schedule_of(problem.flow, best.run)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserOrderParams:
     """Parameters of :func:`user_order`.
@@ -199,13 +205,11 @@ def user_order(
     >>> user_order(SharingIncentive(instance)).objective
     0.9
     """
-    started, best = time.perf_counter(), None
-    for found in user_runs(problem, params.rounds if problem.jobs else 0):
-        if best is None or found.cost(problem.limit) < best.cost(problem.limit):
-            best = found
-        if time_limit is not None and time.perf_counter() - started >= time_limit:
-            break
-    solution = Schedule.of([]) if best is None else schedule_of(problem.flow, best.run)
+    started = time.perf_counter()
+    runs = user_runs(problem, params.rounds if problem.jobs else 0)
+    if time_limit is not None:
+        runs = _begun_before(runs, started + time_limit)
+    solution = best_schedule(problem, runs)
     return Result.of(
         problem,
         None if problem.violations(solution) else solution,
@@ -214,3 +218,11 @@ def user_order(
         runtime=time.perf_counter() - started,
         info={"seed": seed},
     )
+
+
+def _begun_before(runs: Iterator[UserRun], end: float) -> Iterator[UserRun]:
+    """The rounds that begin before a time, and in any case the first."""
+    for run in runs:
+        yield run
+        if time.perf_counter() >= end:
+            return

@@ -89,8 +89,9 @@ def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
     """
     if problem.mixed:
         return _on_models(problem, effort)
-    made = {power: schedule_of(problem, run_pool(problem, power=power)) for power in POWERS[effort]}
-    power, best = _best(problem, made)
+    runs = {power: run_pool(problem, power=power) for power in POWERS[effort]}
+    power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
+    best = schedule_of(problem, runs[power])
     return _checked(problem, best, f"least time left x gang^{power:g}")
 
 
@@ -100,15 +101,8 @@ def _on_models(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
         power: models_schedule(problem, run_models(problem, prices**power))
         for power in PRICE_POWERS[effort]
     }
-    power, best = _best(problem, made)
-    return _checked(problem, best, f"least cost left at prices of models^{power:g}")
-
-
-def _best(problem: CompletionTime, made: Mapping[float, Schedule]) -> tuple[float, Schedule]:
-    """The first of the schedules with the least objective."""
-    if len(made) == 1:
-        return next(iter(made.items()))
-    return min(made.items(), key=lambda item: problem.objective(item[1]))
+    power = min(made, key=lambda power: problem.objective(made[power]))
+    return _checked(problem, made[power], f"least cost left at prices of models^{power:g}")
 
 
 def _checked(problem: CompletionTime, schedule: Schedule, order: str) -> KnownSchedule | None:

@@ -18,12 +18,12 @@ from ...instances.arrays import Ints
 from ...instances.model import Instance
 from ...instances.remembered import remembered
 from ...solvers.result import Bound
-from ...solvers.user_order import UserOrderParams, user_order
+from ...solvers.user_order import best_schedule, user_runs
 from ..driving import metrics
 from ..driving.run import Run
 from ..driving.speeds import models_of
 from ..proofs.bound import Effort
-from ..proofs.user_prices import user_bound
+from ..proofs.user_prices import mean_shares, user_bound
 
 LATEST = 2**62  #: of times; no run is so long
 GRACE = 120  #: seconds that a job may end later than alone, and still counts as in time
@@ -32,7 +32,7 @@ NAMED = 2  #: users who are named
 #: of the bounds; that of "sharing" is one user's P_u / A_u, which no price makes much better
 EFFORTS: Mapping[Effort, Mapping[str, Any]] = {
     "quick": {"orders": 0},
-    "standard": {"rounds": 150},
+    "standard": {"orders": 16, "rounds": 150},
     "full": {"orders": 30, "rounds": 600, "halvings": 1},
 }
 ROUNDS: Mapping[Effort, int] = {"quick": 0, "standard": 12, "full": 60}  #: of the best schedule
@@ -68,13 +68,16 @@ class SharingBounds:
         bounds, known = {}, {}
         for name, problem in self.problems.items():
             options = EFFORTS["quick" if name == "sharing" else effort]
-            bound = user_bound(problem, **options)
+            orders, rounds = options["orders"], ROUNDS[effort]
+            runs = list(user_runs(problem, max(orders, rounds)))
+            first = mean_shares(runs[:orders]) if orders else None
+            bound = user_bound(problem, **options, first=first)
             if holds(f"{name} of users", problem, bound):
                 bounds[name] = bound
-            if rounds := ROUNDS[effort]:
-                found = user_order(problem, params=UserOrderParams(rounds=rounds)).objective
-                if found is not None:
-                    known[name] = float(found)
+            if rounds:
+                found = best_schedule(problem, runs[:rounds])
+                if not problem.violations(found):
+                    known[name] = float(problem.objective(found))
         return SharingBounds(self.problems, bounds, known)
 
     def measures(self, run: Run) -> dict[str, Any]:

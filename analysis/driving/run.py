@@ -323,6 +323,11 @@ class Run:
 
         Two equal runs have the same digest, whatever machine and thread count made them.
         """
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        """The digest, which takes a while to compute for a long run."""
         total = hashlib.sha256()
         plain: dict[str, Any] = {}
         for part in fields(self):

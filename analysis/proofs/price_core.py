@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ...instances.compiled import inner, tiered
+from ...instances.compiled import inlined, inner, tiered
+
+Numbers = TypeVar("Numbers", Ints, Floats)
+NEVER = 2**62
 
 
 @inner
@@ -37,111 +42,152 @@ def drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
     price[at], amount[at], at_[at] = p, a, k
 
 
+@inlined
+def _cheapest_ahead(
+    k: int, release: int, weight: float, best: float, ends: Ints, ranks: Ints
+) -> int:
+    """The least rank of the interval before the k-th and those after it that one may wait for."""
+    low = int(ranks[k - 1])
+    while weight * (ends[k - 1] - release) < best and low > 0:
+        low = min(low, ranks[k])
+        k += 1
+    return low
+
+
 @inner
 def _sweep(
-    release: int, need: int, weight: float, gang: float, first: int, edges: Ints, prices: Floats,
-    price: Floats, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
-) -> tuple[float, int, int]:  # fmt: skip
-    """The least cost over completions C, that C, and how many purchases lead to it.
+    release: int, need: int, weight: float, gang: float, first: int, ends: Ints, ranks: Ints,
+    values: Floats, held: Ints,
+) -> tuple[float, int, int, int]:  # fmt: skip
+    """The least cost over completions C, that C, and which seconds of [release, C) are cheapest.
 
-    Pieces (price, amount, interval) of the cheapest `need` seconds of [release, C) are a heap. Each
-    purchase is of so many seconds of an interval; what is given back has a minus.
+    They are those of all prices of lower ranks, and so many seconds of the price of a rank. To wait
+    a second more saves at most the dearest price paid less the cheapest one ahead, so most jobs
+    are complete as soon as they can be.
     """
-    last = prices.size  # the interval after the last edge, at no price
-    k, t, size, cost, bought = first, release, 0, 0 * gang * prices[0], 0
-    left = need
-    while left > 0:
-        end = edges[k + 1] if k < last else t + left
-        take = min(end - t, left)
-        if take > 0:
-            p = prices[k] if 0 <= k < last else 0 * prices[0]
-            price[size], amount[size], place[size] = p, take, k
-            size += 1
-            sift_up(price, amount, place, size)
-            interval[bought], seconds[bought] = k, take
-            bought += 1
-            cost += p * take
-            left -= take
-            t += take
-        if k < last and t == end:
-            k += 1
-    best, at, count = weight * (t - release) + gang * cost, t, bought
-    while price[0] > 0 and weight * (t - release) < best:
-        p = prices[k] if k < last else 0 * prices[0]
-        new = 0
-        while (k == last or t < edges[k + 1]) and price[0] > p:
-            take = amount[0] if k == last else min(edges[k + 1] - t, amount[0])
-            cost -= take * (price[0] - p)
-            amount[0] -= take
-            new += take
-            t += take
-            interval[bought], seconds[bought] = place[0], -take
-            interval[bought + 1], seconds[bought + 1] = k, take
-            bought += 2
-            if amount[0] == 0:
-                drop_top(price, amount, place, size)
-                size -= 1
-                if size == 0:
-                    price[0] = -1
-            value = weight * (t - release) + gang * cost
-            if value < best:
-                best, at, count = value, t, bought
-        if new > 0:
-            price[size], amount[size], place[size] = p, new, k
-            size += 1
-            sift_up(price, amount, place, size)
-        if k < last:
-            t = max(t, edges[k + 1])
-            k += 1
-    return best, at, count
+    done, k, t, cost, top = release + need, max(first, 0), release, 0 * gang * values[0], 0
+    while t < done:
+        end = min(ends[k], done)
+        cost += values[ranks[k]] * (end - t)
+        top = max(top, ranks[k])
+        t = end
+        k += 1
+    best = weight * need + gang * cost
+    if gang * values[top] > weight:
+        low = _cheapest_ahead(k, release, weight, best, ends, ranks)
+        if gang * (values[top] - values[low]) > weight:
+            best, done, top, rest = _wait(
+                release, need, weight, gang, first, best, cost, values[low], ends, ranks, values,
+                held,
+            )  # fmt: skip
+            return best, done, top, rest
+    return best, done, values.size, 0
+
+
+@inner
+def _wait(
+    release: int, need: int, weight: float, gang: float, first: int, best: float, cost: float,
+    cheapest: float, ends: Ints, ranks: Ints, values: Floats, held: Ints,
+) -> tuple[float, int, int, int]:  # fmt: skip
+    """Give dear seconds back for cheaper ones that come later, as long as that can be worth it.
+
+    What is held of each price is known by its rank, and the dearest one only gets cheaper. `least`
+    is what the job would cost if all seconds to come were as cheap as the cheapest.
+    """
+    at, most, rest = release + need, values.size, 0 * need
+    k, t, top, least = max(first, 0), release, 0, best
+    while t < at:
+        rank, end = ranks[k], min(ends[k], at)
+        held[rank] += end - t
+        least -= (end - t) * max(gang * (values[rank] - cheapest) - weight, 0 * cost)
+        top = max(top, rank)
+        t = end
+        k += t == ends[k]
+    while gang * (values[top] - cheapest) > weight and least < best:
+        rank, end, got = ranks[k], ends[k], 0 * t
+        if rank < top:
+            price = values[rank]
+            while top > rank and got < end - t:
+                take = min(held[top], end - t - got)
+                held[top] -= take
+                got += take
+                cost -= take * (values[top] - price)
+                value = weight * (t + got - release) + gang * cost
+                if value < best:
+                    best, at, most, rest = value, t + got, top, held[top]
+                while held[top] == 0 and top > rank:
+                    top -= 1
+            held[rank] += got
+            least += got * min(gang * (price - cheapest), weight)
+        least += weight * (end - t - got)
+        t = end
+        k += 1
+    for i in range(max(first, 0), min(k + 1, ranks.size)):
+        held[ranks[i]] = 0
+    return best, at, most, rest
 
 
 @tiered(seconds=2, most=200_000)
 def _sweep_all(
-    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
-    prices: Floats, price: Floats, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
-    bought: Floats, ends: Ints,
+    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
+    values: Floats, held: Ints, bought: Floats, completions: Ints,
 ) -> float:  # fmt: skip
     total = 0.0
     for j in range(release.size):
-        best, ends[j], count = _sweep(
-            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
-            place, interval, seconds,
-        )  # fmt: skip
+        best, at, top, rest = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
+        )
         total += best
-        for i in range(count):
-            bought[interval[i]] += gang[j] * seconds[i]
+        completions[j] = at
+        k, t = max(first[j], 0), release[j]
+        while t < at:
+            end = min(ends[k], at)
+            if ranks[k] < top:
+                bought[k] += gang[j] * (end - t)
+            elif ranks[k] == top:
+                bought[k] += gang[j] * rest
+            t = end
+            k += 1
     return total
+
+
+def _by_rank(edges: Ints, prices: Numbers) -> tuple[Ints, Ints, Numbers, Ints]:
+    """When intervals end, the ranks of their prices, the prices by rank, and room for what is held.
+
+    There is one more interval before the first edge and one after the last, of rank and price 0.
+    """
+    order = np.argsort(prices, kind="stable")
+    ranks = np.zeros(prices.size + 2, dtype=np.int64)
+    ranks[1 + order] = np.arange(1, prices.size + 1)
+    values = np.append(0 * prices[:1], prices[order])
+    return np.append(edges, NEVER), ranks, values, np.zeros_like(ranks)
 
 
 def evaluate(
     release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
     prices: Floats,
 ) -> tuple[float, Floats, Ints]:  # fmt: skip
-    """The sum of the jobs' least costs, the GPU seconds they buy of each interval, completions."""
-    room = prices.size + 4
-    price, amount = np.empty(room), np.empty(room, dtype=np.int64)
-    place = np.empty(room, dtype=np.int64)
-    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
-    bought, ends = np.zeros(prices.size + 1), np.empty(release.size, dtype=np.int64)
+    """The sum of the jobs' least costs, the GPU seconds they buy of each interval, completions.
+
+    The interval in which a job is released counts from 1, and 0 is before the first edge.
+    """
+    bought, completions = np.zeros(prices.size + 2), np.empty(release.size, dtype=np.int64)
     total = _sweep_all(
-        release, need, weight, gang, first, edges, prices, price, amount, place, interval, seconds,
-        bought, ends,
-    )  # fmt: skip
-    return total, bought[:-1], ends
+        release, need, weight, gang, first, *_by_rank(edges, prices), bought, completions
+    )
+    return total, bought[1:-1], completions
 
 
 @tiered(seconds=2, most=200_000)
 def _sweep_exactly(
-    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints,
-    price: Ints, amount: Ints, place: Ints, interval: Ints, seconds: Ints,
+    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
+    values: Ints, held: Ints,
 ) -> tuple[int, int]:  # fmt: skip
     low = high = 0
     for j in range(release.size):
-        best, _, _ = _sweep(
-            release[j], need[j], weight[j], gang[j], first[j], edges, prices, price, amount,
-            place, interval, seconds,
-        )  # fmt: skip
+        best, _, _, _ = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
+        )
         low += best & 0xFFFFFFFF
         high += best >> 32
     return low, high
@@ -151,12 +197,7 @@ def evaluate_exactly(
     release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints
 ) -> tuple[int, int]:
     """The sum of the jobs' least costs in integers, as a low part and a high one times 2**32."""
-    room = prices.size + 4
-    price, amount, place = (np.empty(room, dtype=np.int64) for _ in range(3))
-    interval, seconds = np.empty(7 * room, dtype=np.int64), np.empty(7 * room, dtype=np.int64)
-    low, high = _sweep_exactly(
-        release, need, weight, gang, first, edges, prices, price, amount, place, interval, seconds
-    )
+    low, high = _sweep_exactly(release, need, weight, gang, first, *_by_rank(edges, prices))
     return int(low), int(high)
 
 

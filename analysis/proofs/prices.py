@@ -166,6 +166,7 @@ class Dual:
     weight: Floats
     gang: Ints
     edges: Ints
+    first: Ints  # the interval in which each job is released, from 1 on
 
     @classmethod
     def of(cls, problem: CompletionTime, edges: Ints, since: int) -> Dual:
@@ -179,7 +180,8 @@ class Dual:
         release, need, gang = (np.array(column, dtype=np.int64) for column in columns)
         over = zip(problem.weights, problem.divisors(), strict=True)
         weight = np.array([w / (scale * d) for w, d in over])
-        return cls(problem.instance.cluster.gpus, release, need, weight, gang, edges)
+        first = np.searchsorted(edges, release, side="right")
+        return cls(problem.instance.cluster.gpus, release, need, weight, gang, edges, first)
 
     @property
     def lengths(self) -> Floats:
@@ -190,11 +192,6 @@ class Dual:
     def metric(self) -> Floats:
         """By what a step in each price is divided."""
         return self.lengths
-
-    @property
-    def first(self) -> Ints:
-        """The interval in which each job is released."""
-        return np.searchsorted(self.edges, self.release, side="right") - 1
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the bound, and its change with each price."""
@@ -211,7 +208,9 @@ class Dual:
     def halved(self) -> Dual:
         """The same with each interval cut in two, where it has two seconds."""
         middle = (self.edges[:-1] + self.edges[1:]) // 2
-        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
+        edges = np.unique(np.concatenate([self.edges, middle]))
+        first = np.searchsorted(edges, self.release, side="right")
+        return replace(self, edges=edges, first=first)
 
 
 def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: int) -> Ints:
@@ -328,7 +327,7 @@ class Climb:
         """Return the best prices found from these on."""
         metric = dual.metric
         value, slope = dual.at(prices)
-        best, highest = prices, value
+        best, highest, there = prices, value, slope
         gap *= abs(highest)
         closest = CLOSEST * abs(highest)
         momentum = np.zeros_like(prices)
@@ -344,10 +343,10 @@ class Climb:
             value, slope = dual.at(prices)
             failed = 0 if value > highest + 1e-3 * gap else failed + 1
             if value > highest:
-                best, highest = prices, value
+                best, highest, there = prices, value, slope
             if failed == PATIENCE:
                 gap, failed, prices, momentum = CLOSER * gap, 0, best, np.zeros_like(best)
-                value, slope = dual.at(prices)
+                value, slope = highest, there
             self.steps += 1
             if self.on_progress is not None:
                 self.on_progress(self.steps, highest)

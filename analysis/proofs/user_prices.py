@@ -190,7 +190,7 @@ class _Climb:
         """Return the best point found from this one on."""
         lengths = dual.lengths
         value, excess, slope = self.at(dual, point)
-        best, highest = point, value
+        best, highest, there = point, value, (excess, slope)
         gap *= abs(highest)
         closest = CLOSEST * abs(highest)
         momentum, failed = np.zeros_like(point.prices), 0
@@ -207,10 +207,10 @@ class _Climb:
             value, excess, slope = self.at(dual, point)
             failed = 0 if value > highest + 1e-3 * gap else failed + 1
             if value > highest:
-                best, highest = point, value
+                best, highest, there = point, value, (excess, slope)
             if failed == PATIENCE:
                 gap, failed, point, momentum = CLOSER * gap, 0, best, 0 * momentum
-                value, excess, slope = self.at(dual, point)
+                value, (excess, slope) = highest, there
             self.steps += 1
             if self.on_progress is not None:
                 self.on_progress(self.steps, highest)

@@ -186,7 +186,10 @@ class CompletionTime(Described):
         -----
         A float is off by a relative 2**-51 at most: its terms are rounded, their sum is exact.
         """
-        ends = self.ends(solution)
+        return self.objective_of(self.ends(solution))
+
+    def objective_of(self, ends: Sequence[int]) -> float:
+        """Return the measure where every job is complete at its `ends`."""
         if self.measure == "makespan":
             return max(ends, default=0)
         since = [0 if self.measure == "completion" else job.release for job in self.jobs]

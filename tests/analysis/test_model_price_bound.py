@@ -203,8 +203,8 @@ def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
         alone = [{**job, "speeds": [1.0], "need": job["work"]} for job in jobs]
         c, one = columns(alone, edges), prices[:1].astype(float)
         total, _, _ = evaluate(
-            c["release"], c["need"], c["weight"].astype(float), c["gang"], c["first"], c["edges"],
-            one[0],
+            c["release"], c["need"], c["weight"].astype(float), c["gang"], c["first"] + 1,
+            c["edges"], one[0],
         )  # fmt: skip
         found, _ = climbed(alone, edges, one)
         assert found == pytest.approx(total, rel=1e-12)

@@ -109,6 +109,10 @@ def test_least_costs_of_many_jobs_leave_nothing_to_the_next(seed: int) -> None:
     taken = inputs(*(column.tolist() for column in columns), times, prices)
     least_costs(*taken)
     assert taken[-1] == [plain_cost(*row, times, prices) for row in rows]
+    release, need, rate, gang = columns
+    first = np.searchsorted(times, release, side="right")
+    at = release, need, rate, gang, first, np.array(times), np.array(prices)
+    assert evaluate_exactly(*at) == (sum(taken[-1]), 0)
 
 
 @given(priced_jobs())
@@ -116,23 +120,19 @@ def test_the_climb_sees_the_same_costs(
     drawn: tuple[list[list[int]], list[int], list[int]],
 ) -> None:
     rows, times, prices = drawn
-    times = [min(rows[0][0], times[0] - 1), *times]  # as the edges of a climb begin with a release
-    prices = [0, *prices]
     wanted = sum(plain_cost(*row, times, prices) for row in rows)
     release, need, rate, gang = (np.array(c, dtype=np.int64) for c in zip(*rows, strict=True))
     edges = np.array(times, dtype=np.int64)
-    first = np.searchsorted(edges, release, side="right") - 1
-    first = np.minimum(first, len(prices))
+    first = np.searchsorted(edges, release, side="right")
     low, high = evaluate_exactly(
         release, need, rate, gang, first, edges, np.array(prices, dtype=np.int64)
     )
     assert (int(high) << 32) + int(low) == wanted
     costs = rate.astype(float)
-    total, bought, _ = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
-    assert total == wanted
-    room = edges[1:] - edges[:-1]
+    total, bought, ends = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
+    assert total == wanted == rate @ (ends - release) + bought @ prices
     assert (bought >= 0).all()
-    assert (bought <= gang.sum() * room).all()
+    assert (bought <= gang.sum() * np.diff(edges)).all()
 
 
 def test_the_slope_is_that_of_the_costs() -> None:
@@ -141,7 +141,7 @@ def test_the_slope_is_that_of_the_costs() -> None:
     release, need = np.sort(rng.integers(0, 50, 30)), rng.integers(1, 20, 30)
     gang, rate = rng.integers(1, 5, 30), rng.random(30) + 0.1
     edges = np.arange(0, 200, 7)
-    first = np.searchsorted(edges, release, side="right") - 1
+    first = np.searchsorted(edges, release, side="right")
     columns = release, need, rate, gang, first, edges
     for _ in range(200):
         here, there = rng.random((2, edges.size - 1)) * rng.choice([0.1, 1, 5])

@@ -407,7 +407,7 @@ def test_prices_machines_and_pools_are_alike_to_64_bits(rows: Any, data: Any) ->
     edges = np.unique([0, 1, *data.draw(st.lists(LARGE, max_size=6))])
     price = st.integers(0, 2**10)
     prices = np.array([data.draw(price) for _ in edges[1:]], dtype=np.int64)
-    first = np.searchsorted(edges, release, side="right") - 1
+    first = np.searchsorted(edges, release, side="right")
     jobs = release, need, gang, gang, first
     assert_equal(*both(lambda: price_core.evaluate_exactly(*jobs, edges, prices)))
     floats = release, need, 1 / gang, gang, first
