@@ -129,7 +129,9 @@ def test_the_climb_sees_the_same_costs(
     )
     assert (int(high) << 32) + int(low) == wanted
     costs = rate.astype(float)
-    total, bought, ends = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
+    total, bought, ends = evaluate(
+        release, need, costs, gang, first, edges, np.array(prices, float)
+    )
     assert total == wanted == rate @ (ends - release) + bought @ prices
     assert (bought >= 0).all()
     assert (bought <= gang.sum() * np.diff(edges)).all()
