@@ -27,11 +27,6 @@ class RuleKind(IntEnum):
     CONSERVATIVE = 15  #: a reservation for each
     FILLING = 16  #: the least areas that fill the cluster, the widest first; with repacking
     ISOLATION = 17  #: areas over weights of users; with repacking
-    PRICED = 18  #: what the work that is left costs, each on its cheapest GPU model
-    DEADLINE = 19  #: the first deadline that a job can still meet, by key
-    ALLOWANCE = 20  #: how long a job can wait for that deadline, by key; nobody is stopped
-    STATED = 21  #: the run time that its user states, best-effort jobs last, by key
-    BEST_EFFORT = 22  #: the smallest areas, on their own nodes if they can; nobody has a deadline
 
     @property
     def grouped(self) -> bool:

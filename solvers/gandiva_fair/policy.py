@@ -72,7 +72,6 @@ from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile, Rooms, among, fits
-from .literal_one_model import LiteralOnOneModel
 from .sharing import Columns, CompiledSharing, Models, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
@@ -171,8 +170,7 @@ class GandivaFair:
         """
         if not self.literal:
             return TicketSharing(self, cluster)
-        several = len({node.model for node in cluster.nodes}) > 1
-        return (LiteralSharing if several else LiteralOnOneModel)(self, cluster)
+        return LiteralSharing(self, cluster)
 
 
 class SharingSteps(Protocol):

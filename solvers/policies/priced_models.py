@@ -11,7 +11,7 @@ from ...instances import Cluster
 from ...instances.model import FULL_SPEED
 from ..growing import longer
 from ..placement import place
-from ..policy import Decision, Floats, Ints, Rule, RuleKind, Rules, State, ranked
+from ..policy import Decision, Floats, Ints, Rules, State, ranked
 
 Nodes = dict[int, int]  # GPUs by node
 Class = tuple[int, ...]  # gang, and speeds on the models
@@ -45,7 +45,7 @@ class OnModels:
         whenever twice as many jobs have come.
     """
 
-    rule = Rule(RuleKind.PRICED)
+    rule = None  # that of smallest area is for one model
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))

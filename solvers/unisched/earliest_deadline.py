@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
 __all__ = ["EarliestDeadline"]
@@ -43,11 +43,6 @@ class EarliestDeadline:
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     information: ClassVar[Information] = "told"
     estimates: RunTimes = STATED
-
-    @property
-    def rule(self) -> Rule | None:
-        """The compiled rule, for run times as users state them."""
-        return Rule(RuleKind.DEADLINE) if self.estimates == STATED else None
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by the first deadline that each can still meet."""

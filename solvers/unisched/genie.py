@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..growing import longer
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes, places_in_turn
 
 __all__ = ["Genie"]
@@ -59,12 +59,6 @@ class Genie:
     one_model: ClassVar[bool] = True
     elastic: bool = False
     estimates: RunTimes = STATED
-
-    @property
-    def rule(self) -> Rule | None:
-        """The compiled rule of rigid gangs, for run times as users state them."""
-        compiled = self.estimates == STATED and not self.elastic
-        return Rule(RuleKind.ALLOWANCE) if compiled else None
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (waiting allowance, release, number)."""

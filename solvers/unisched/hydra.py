@@ -12,7 +12,7 @@ import numpy as np
 from ...instances.arrays import Bools
 from ...instances.compiled import compiled, inner
 from ...instances.model import FULL_SPEED
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
 __all__ = ["Hydra", "Waiting", "best_order"]
@@ -65,12 +65,6 @@ class Hydra:
     information: ClassVar[Information] = "told"
     cost: bool = False
     estimates: RunTimes = STATED
-
-    @property
-    def rule(self) -> Rule | None:
-        """The compiled rule of the queue, for run times as users state them."""
-        compiled = self.estimates == STATED and not self.cost
-        return Rule(RuleKind.STATED) if compiled else None
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (best effort, remaining time, release, number)."""

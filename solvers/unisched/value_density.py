@@ -57,7 +57,6 @@ import numpy as np
 from ...instances.arrays import Floats, Ints
 from ...instances.model import MOST_TIME
 from ..policy import Decision, Information, Preempts, State, WrittenStarts
-from ..rule import Rule, RuleKind
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 from .estimator import DurationEstimates
 from .value_density_core import MOST_NEW, WORTH, Bools, look, median_with, plan, settle
@@ -203,13 +202,6 @@ class ValueDensity:
     def profiles(self) -> bool:
         """Whether new jobs are profiled."""
         return self.profiling > 0
-
-    @property
-    def rule(self) -> Rule | None:
-        """The compiled rule of jobs without deadlines, for run times as users state them."""
-        if type(self) is not ValueDensity or self.estimates != STATED:
-            return None
-        return Rule(RuleKind.BEST_EFFORT, (float(self.profiling), float(self.balanced)))
 
     def decide(self, state: State) -> Decision:
         """Return who stops, and who starts or is profiled where."""

@@ -9,8 +9,6 @@ from ..run import EventKind
 PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, *_ = map(int, RuleKind)
 QUOTAS, CELLS, AUCTION = int(RuleKind.QUOTAS), int(RuleKind.CELLS), int(RuleKind.AUCTION)
 DEFICIT, SHARES = int(RuleKind.DEFICIT), int(RuleKind.SHARES)
-DEADLINE, ALLOWANCE = int(RuleKind.DEADLINE), int(RuleKind.ALLOWANCE)
-STATED_TIME = int(RuleKind.STATED)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
@@ -29,9 +27,6 @@ NONE = 2**62
 COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
 #: of REST, where jobs get nodes anew: GPUs of each node that selected jobs have and are yet to take
 WANTED = REST
-#: by job, where deadlines or stated times make the keys: seconds above its work that its user
-#: states for it, its last deadline (-1 for none), and all of them
-STATED, LAST_DUE, FIRST_DUE = range(3)
 #: marks of jobs in a decision
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
 #: rows of `ends`, in no order: when running jobs end and which they are; and by job, where it is

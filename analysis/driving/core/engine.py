@@ -30,11 +30,10 @@ from ..run import Events
 from ..simulation import Simulation
 from . import const, ordered
 from .auction import advance_by_auction
-from .best_effort import goes_by_area
 from .cells import advance_by_cells, with_cells
 from .deficit import advance_by_deficit, with_classes
 from .grouped import advance_by_groups
-from .keyed import advance_by_key, with_deadlines
+from .keyed import advance_by_key
 from .machine import Machine, new_machine
 from .past import Past
 from .planned import PLANNED, new_plan, renewed
@@ -55,11 +54,6 @@ ADVANCES = {
     RuleKind.DEFICIT: advance_by_deficit,
     RuleKind.SHARES: advance_by_shares,
 }
-#: rules that know what users state of run times
-STATED_TIMES = (
-    *(RuleKind.DEADLINE, RuleKind.ALLOWANCE, RuleKind.STATED),
-    RuleKind.BEST_EFFORT,
-)
 LAST = 1_000  # of the bases of a class
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
@@ -77,8 +71,6 @@ class Compiled(Simulation):
     def _make(self, rule: Rule) -> None:
         """Make the machine for a rule."""
         policy, rules, ledger = self.policy, self.rules, self.book
-        if rule.kind is RuleKind.BEST_EFFORT and not goes_by_area(rule, self.instance, rules):
-            rule = Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -104,8 +96,6 @@ class Compiled(Simulation):
             self.machine = with_classes(self.machine)
         elif rule.kind is RuleKind.SHARES:
             self.machine = with_shares(self.machine, self.session)
-        elif rule.kind in STATED_TIMES:
-            self.machine = with_deadlines(self.machine, self.instance.jobs)
         self.kind = rule.kind
         self.plan = new_plan(policy, rule, ledger, rules)
         self.ask = getattr(self.session, "next_change", None)

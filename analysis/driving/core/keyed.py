@@ -1,19 +1,13 @@
-"""Policies with a key, smallest first: FIFO, SJF, SRTF, LAS, Tiresias and EDF."""
+"""Policies with a key, smallest first: FIFO, SJF, SRTF, LAS, Tiresias and smallest area."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ....instances import Job
 from ....instances.compiled import inlined, inner, tiered
 from . import const
 from .machine import (
-    Machine,
-    allowance,
     best_waiting,
-    first_deadline,
     less,
     open_round,
     pop,
@@ -39,41 +33,6 @@ def _sort_running(m):
     _sort_by_key(m, const.RUNNERS, m.count[const.RUNS])
     for i in range(m.count[const.RUNS]):
         m.jobs[m.lists[const.RUNNERS, i]].place_in = i
-
-
-# --- keys of waiting jobs that change -------------------------------------------------------------
-
-
-def with_deadlines(machine: Machine, jobs: Sequence[Job]) -> Machine:
-    """Return the machine with the deadlines of jobs, and what their users state of run times."""
-    steps = [[due for due, _ in job.deadlines()] for job in jobs]
-    memory = np.full((len(jobs), const.FIRST_DUE + max(map(len, steps), default=0)), -1)
-    memory[:, const.STATED] = 0
-    for j, (job, own) in enumerate(zip(jobs, steps, strict=True)):
-        if own:
-            memory[j, const.FIRST_DUE : const.FIRST_DUE + len(own)] = own
-            memory[j, const.LAST_DUE] = own[-1]
-        if job.target is not None:  # it is taken to run all epochs that its user allows
-            work = job.work or 0
-            stated = -(-work * job.target.max_epochs // job.target.epochs)
-            memory[j, const.STATED] = stated - work
-    return machine._replace(memory=memory)
-
-
-@inner
-def _renew_deadlines(m):
-    """Give waiting jobs the keys of the deadlines that they can still meet."""
-    of_dates = const.DEADLINE, const.ALLOWANCE
-    if m.params[const.KIND] not in of_dates or m.memory.shape[1] == const.FIRST_DUE:
-        return
-    for i in range(m.count[const.WAITS]):
-        j = m.lists[const.WAITERS, i]
-        if m.params[const.KIND] == const.DEADLINE:
-            key = first_deadline(m, j, m.count[const.NOW])
-        else:
-            key = allowance(m, j, m.count[const.NOW])
-        if key != m.jobs[j].key:
-            _change_key(m, j, key)
 
 
 # --- a guard: the first released of the overdue jobs comes before all others ----------------------
@@ -150,8 +109,6 @@ def _decide_by_key(m):
             set_key(m, j, now)
         if _is_guarded(m):
             _put_overdue_first(m)
-    _renew_deadlines(m)
-    if always:
         _sort_running(m)
     selected = kept = losers = turn = i = 0
     g = best_waiting(m, const.NONE if m.params[const.BLOCKING] else room)

@@ -338,8 +338,7 @@ def _has_key(m):
     """Whether jobs have a key."""
     kind = m.params[const.KIND]
     others = const.AREA, const.QUOTAS, const.CELLS
-    dated = const.DEADLINE, const.ALLOWANCE, const.STATED_TIME
-    return const.FIFO <= kind <= const.TIRESIAS or kind in others or kind in dated
+    return const.FIFO <= kind <= const.TIRESIAS or kind in others
 
 
 @inner
@@ -359,14 +358,6 @@ def set_key(m, j, t):
             m.jobs[j].key -= done_by(m, j, t)
         if kind == const.AREA:
             m.jobs[j].key *= m.jobs[j].gpus
-    elif kind == const.DEADLINE:
-        m.jobs[j].key = first_deadline(m, j, t)
-    elif kind == const.ALLOWANCE:
-        m.jobs[j].key = allowance(m, j, t)
-    elif kind == const.STATED_TIME:
-        m.jobs[j].key = _stated(m, j)
-        if m.memory[j, const.LAST_DUE] < 0:
-            m.jobs[j].key += const.NONE // 2  # behind all that have deadlines
     elif kind == const.LAS:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
     elif kind == const.TIRESIAS:
@@ -376,47 +367,6 @@ def set_key(m, j, t):
             if attained >= m.numbers[k]:
                 queue += 1
         m.jobs[j].key = queue
-
-
-@inner
-def first_deadline(m, j, t):
-    """The first deadline that j meets if it runs from t on; one later than all for none."""
-    left = m.jobs[j].left
-    if m.jobs[j].phase == const.RUNNING:
-        left -= done_by(m, j, t)
-    end = t + max(1, left + m.memory[j, const.STATED])
-    for f in range(const.FIRST_DUE, m.memory.shape[1]):
-        if m.memory[j, f] >= end:
-            return m.memory[j, f]
-    return const.NONE - 1
-
-
-@inner
-def _stated(m, j):
-    """Seconds that a job which waits, and never ran, still runs as its user states."""
-    return max(1, m.jobs[j].left + m.memory[j, const.STATED])
-
-
-@inner
-def allowance(m, j, t):
-    """When j has to start at the latest for the first deadline that it meets if it runs from t."""
-    due = first_deadline(m, j, t)
-    return due if due == const.NONE - 1 else due - _stated(m, j)
-
-
-@inner
-def _may_be_met(m):
-    """Whether a deadline of some job is still to come."""
-    if m.memory.shape[1] == const.FIRST_DUE:
-        return False
-    now = m.count[const.NOW]
-    for i in range(m.count[const.WAITS]):
-        if m.memory[m.lists[const.WAITERS, i], const.LAST_DUE] > now:
-            return True
-    for i in range(m.count[const.RUNS]):
-        if m.memory[m.lists[const.RUNNERS, i], const.LAST_DUE] > now:
-            return True
-    return False
 
 
 @inner
@@ -594,15 +544,13 @@ def _next_round(m):
                     if time > now:
                         best = min(best, time)
                     # who is selected can change, though not who runs
-                    if m.params[const.KIND] in (const.SRTF, const.DEADLINE):
+                    if m.params[const.KIND] == const.SRTF:
                         best = min(best, now + tau)
         if m.params[const.KIND] == const.AREA:
             for i in range(waits):
                 if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
                     best = min(best, now + tau)
                     break
-        if m.params[const.KIND] == const.DEADLINE and _may_be_met(m):
-            best = min(best, now + tau)
         if m.count[const.TIMER] > now:
             best = min(best, round_up(m.count[const.TIMER], tau))
         if m.params[const.KIND] == const.LAS:

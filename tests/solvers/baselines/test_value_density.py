@@ -20,7 +20,6 @@ from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Policy, Preempts, State, WrittenStarts
-from gangsched.solvers.rule import Rule, RuleKind
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.estimator import DurationEstimates
@@ -507,14 +506,6 @@ def test_a_profiling_run_that_is_too_long_is_refused_by_name() -> None:
     instance = Instance(Cluster.of_sizes([2]), [job("a", 2, 60)])
     with pytest.raises(PolicyError, match="profiles job 0"):
         drive(instance, ValueDensity(profiling=2**40))
-
-
-def test_only_what_users_state_is_in_machine_code() -> None:
-    assert ValueDensity(profiling=60).rule == Rule(RuleKind.BEST_EFFORT, (60.0, 0.0))
-    assert ValueDensity(balanced=True).rule == Rule(RuleKind.BEST_EFFORT, (0.0, 1.0))
-    for estimates in (DurationEstimates(), DurationEstimates(mode="true")):
-        assert ValueDensity(estimates=estimates).rule is None
-    assert ValueDensity(estimates=DurationEstimates(mode="maximum", noise=0.1)).rule is None
 
 
 def test_rounds_are_visited_while_estimates_can_rise() -> None:
