@@ -120,19 +120,40 @@ class Maximum:
         A.
     lower, upper : (rows,) arrays
         Infinite where there is no limit.
+    tolerance : float
+        By how much limits may be missed.
     """
 
-    def __init__(self, rows: csc_array, lower: Floats, upper: Floats) -> None:
+    def __init__(
+        self, rows: csc_array, lower: Floats, upper: Floats, *, tolerance: float = 1e-7
+    ) -> None:
         costs = np.zeros(rows.shape[1])
         self.columns = np.arange(rows.shape[1], dtype=np.int32)
         self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in {**OPTIONS, "solver": "simplex"}.items():
+        for name, value in {
+            **OPTIONS,
+            "solver": "simplex",
+            "primal_feasibility_tolerance": tolerance,
+        }.items():
             self.solver.setOptionValue(name, value)
         self.solver.passModel(_program(rows, costs, lower, upper, highspy.kHighsInf))
 
     def at_least(self, column: int, value: float) -> None:
         """Demand x >= value of one column."""
         self.solver.changeColBounds(column, value, highspy.kHighsInf)
+
+    def leave_out(self, column: int) -> None:
+        """Demand x = 0 of one column."""
+        self.solver.changeColBounds(column, 0.0, 0.0)
+
+    def demand(self, lower: Floats) -> None:
+        """Let the first rows have these lower limits, and no upper ones."""
+        rows, upper = np.arange(lower.size, dtype=np.int32), np.full(lower.size, highspy.kHighsInf)
+        self.solver.changeRowsBounds(lower.size, rows, lower, upper)
+
+    def duals(self) -> Floats:
+        """By what the last optimum grows with the limit of each row."""
+        return np.array(self.solver.getSolution().row_dual)
 
     def solve(self, costs: Floats) -> Floats:
         """Return x, from the last optimum on; raise RuntimeError where there is none."""

@@ -9,8 +9,7 @@ y_ig = s_i X_ig of the fractions X, and throughputs a_i that jobs need at least:
          sum_i y_ig              <= N_g  for each model
 
 with v_i = 1 / a_i for what jobs need to end in time. Tie rule: of all optimal fractions those at
-which the simplex method of :mod:`~gangsched.solvers.policies.fraction_core` ends, whose steps are
-settled; without needs, :func:`most_throughput`, those of HiGHS'.
+which HiGHS' simplex method, which is deterministic, ends.
 """
 
 from __future__ import annotations
@@ -23,12 +22,18 @@ from scipy.sparse import csc_array
 from ...instances.compiled import compiled
 from ..highs import Maximum
 from ..policy import Floats, Ints
-from .fraction_core import fairest_use
 
 #: the part of a job's work that is an error of the arithmetic
 DUST = 1e-7
 #: GPUs that are not worth giving to anybody
 LEFT_OVER = 1e-9
+#: GPUs that are lacking, of all there are, that are none, and what may be missing of a need
+LACKING, MISSING = 1e-9, 2e-9
+#: the part of all GPUs that jobs share evenly, so that the smallest needs are met too
+EVEN = 1e-8
+LEAST = 1e-7
+#: bounds at most of Newton's method, which needs a few
+BOUNDS = 60
 
 
 def without_dust(fractions: Floats, rates: Floats) -> Floats:
@@ -109,14 +114,84 @@ def fairest_finish(
     >>> x.round(6).tolist(), round(rho, 6)
     ([[1.0, 0.0], [0.0, 1.0]], 0.625)
     """
-    gang = np.asarray(gangs, dtype=np.float64)
-    given = (np.asarray(part, dtype=np.float64) for part in (gpus, left, since, whole))
-    y, bound = fairest_use(rates / gang[:, None], gang, *given)
-    if bound < 0:
-        raise RuntimeError("finish times: the simplex method did not end")
-    x = within(without_dust(y / gang[:, None], rates), np.asarray(gangs), gpus)
+    gang, room = np.asarray(gangs, dtype=np.float64), np.asarray(gpus, dtype=np.float64)
+    left, since, whole = (np.asarray(part, dtype=np.float64) for part in (left, since, whole))
+    program, fastest = _Needs(rates, gang, room), rates.max(axis=1)
+    bound = float(((since + left / fastest) / whole).max())
+    for _ in range(BOUNDS):
+        lacking, worth, most = program.lacking(left / (bound * whole - since))
+        if lacking <= LACKING * room.sum():
+            break
+        bound = _next_bound(bound, left * worth, since, whole, most)
+    else:
+        raise RuntimeError("finish times: Newton's method did not end")
+    x = program.best((1 - MISSING) * left / (bound * whole - since))
+    even = np.where(rates > 0, room / (gang.size * gang)[:, None], 0.0)
+    x = (1 - EVEN) * x + EVEN * even / np.maximum(1.0, even.sum(axis=1, keepdims=True))
+    x = within(without_dust(x, rates), np.asarray(gangs), gpus)
     done = np.maximum((rates * x).sum(axis=1), 1e-300)
     return x, float(((since + left / done) / whole).max())
+
+
+def _next_bound(r: float, left: Floats, since: Floats, whole: Floats, most: float) -> float:
+    """The least r at which needs that are worth left / (r whole - since) are worth `most`."""
+    for _ in range(BOUNDS):
+        room = r * whole - since
+        over = float((left / room).sum()) - most
+        step = over / float((left * whole / room**2).sum())
+        if step <= 1e-15 * r:
+            break
+        r += step
+    return r
+
+
+class _Needs:
+    """The program above, in which GPUs may be lacking.
+
+    Needs are in parts of what a job does on its fastest model; smaller ones than `LEAST` are worth
+    no more than that.
+    """
+
+    def __init__(self, rates: Floats, gangs: Floats, gpus: Floats) -> None:
+        self.rates, self.gangs, self.gpus = rates, gangs, gpus
+        self.fastest = rates.max(axis=1)
+        self.pairs = i, g = np.nonzero(rates)
+        jobs, models = rates.shape
+        self.part = (rates / (self.fastest * gangs)[:, None])[i, g]
+        pairs, rows = i.size, np.stack([i, jobs + i, 2 * jobs + g], axis=1).ravel()
+        values = np.stack([self.part, np.ones(pairs), np.ones(pairs)], axis=1).ravel()
+        entries = np.append(values, -np.ones(models))
+        at = np.append(rows, 2 * jobs + np.arange(models))
+        begins = np.append(3 * np.arange(pairs), 3 * pairs + np.arange(models + 1))
+        matrix = csc_array((entries, at, begins), shape=(2 * jobs + models, pairs + models))
+        limits = np.concatenate([np.full(jobs, np.inf), gangs, gpus])
+        lowest = np.where(np.arange(limits.size) < jobs, 0.0, -np.inf)
+        self.program = Maximum(matrix, lowest, limits, tolerance=1e-10)
+
+    def lacking(self, needs: Floats) -> tuple[float, Floats, float]:
+        """How many GPUs these needs lack, what a unit of each is worth, and what there is for it.
+
+        Whatever the needs are, so many GPUs are lacking as they are worth more than that.
+        """
+        jobs, pairs, models = self.gangs.size, self.part.size, self.gpus.size
+        self.program.demand(np.minimum(needs / self.fastest, 1.0))  # but for rounding
+        x = self.program.solve(np.append(np.zeros(pairs), -np.ones(models)))
+        duals = np.abs(self.program.duals())
+        most = self.gangs @ duals[jobs : 2 * jobs] + self.gpus @ duals[2 * jobs :]
+        return float(x[pairs:].sum()), duals[:jobs] / self.fastest, float(most)
+
+    def best(self, needs: Floats) -> Floats:
+        """Return the fractions that meet the needs with the most throughput over needs beyond."""
+        pairs, models = self.part.size, self.gpus.size
+        for column in range(pairs, pairs + models):
+            self.program.leave_out(column)
+        parts, (i, g) = np.minimum(needs / self.fastest, 1.0), self.pairs
+        self.program.demand(parts)
+        worth = self.part / np.maximum(parts, LEAST)[i]
+        y = self.program.solve(np.append(worth, np.zeros(models)))[:pairs]
+        x = np.zeros_like(self.rates)
+        x[i, g] = y / self.gangs[i]
+        return x
 
 
 def most_throughput(

