@@ -47,6 +47,7 @@ from gangsched.analysis.proofs import (
     user_prices,
 )
 from log_files import FORMATS, Line
+from reference_driver import by
 
 FILE = Path(__file__).resolve().parent / "golden" / "digests.json"
 HEX = 12  #: digits of a hash
@@ -208,13 +209,14 @@ def mean(run: Any) -> float:
     return float(np.mean((run.records.end - run.records.release)[done])) if done.any() else 0.0
 
 
-def driven(name: str, kind: str, **rules: Any) -> Any:
+def driven(name: str, kind: str, *, engine: str = "compiled", **rules: Any) -> Any:
     """A policy's run, or None where it takes no such jobs or GPUs."""
     made = registry.policy(name, seed=3)[1]
     if kind == "models" and getattr(made, "one_model", False):
         return None
     try:
-        return gs.drive(crowd(kind), made, **{**RULES[kind], **rules})
+        with by(engine):
+            return gs.drive(crowd(kind), made, **{**RULES[kind], **rules})
     except PolicyError as error:  # as printed, an algorithm may find no end
         return error.run
 

@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Stop
 from gangsched.solvers.placement import place_by_speed
 from gangsched.solvers.policy import Decision, Policy, Preempts, Start, State
+from reference_driver import drive
 
 
 class Case(NamedTuple):

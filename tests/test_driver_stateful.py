@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from driven import Mover, Shuffle
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Fifo, LtgfPolicy, Srtf, ThemisGreedy, TiresiasL
+from reference_driver import drive
 
 POLICIES = [
     Fifo(),

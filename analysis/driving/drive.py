@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -40,11 +40,12 @@ from ...solvers.result import Stop, versions
 from .checkpoint import Checkpoint, pack, unpack
 from .core.engine import Compiled
 from .ledger import JOB, NODE, USER, Ledger
-from .reference import Reference
 from .run import Records, Run, plain
 from .speeds import job_speeds, models_of
 
-Engine = Compiled | Reference
+Engine = Compiled
+#: what simulates; tests put a plain one in its place
+ENGINE: type[Engine] = Compiled
 logger = logging.getLogger("gangsched")
 LAST = 2**62  # seconds, beyond all rounds
 
@@ -92,7 +93,6 @@ def drive(
     reject: Collection[int] | Mapping[int, str] = (),
     until: int | None = None,
     skip: bool = True,
-    engine: Literal["compiled", "reference"] = "compiled",
     on_progress: Callable[[int, int], None] | None = None,
     on_checkpoint: Callable[[Run], None] | None = None,
     resume: Checkpoint | None = None,
@@ -120,8 +120,6 @@ def drive(
         Stop after the last round at or before this time; the run has a checkpoint.
     skip : bool
         False to visit every round, which gives the same run.
-    engine : {"compiled", "reference"}
-        Machine code, or plain Python for reading and tests; both give the same run.
     on_progress : callable, optional
         Called now and then with the number of jobs that finished and the number of jobs that can.
     on_checkpoint : callable, optional
@@ -185,7 +183,7 @@ def drive(
     )  # fmt: skip
     _check(instance, policy)
     check_kind(instance, policy, rules)
-    _check_how(until, skip, engine, resume)
+    _check_how(until, skip, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began, by_python = time.perf_counter(), interpreted()
     key = instance_hash(instance)
@@ -193,7 +191,7 @@ def drive(
     if resume is not None:
         machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        machine = _begun(engine, instance, policy, rules, rejected, skip)
+        machine = _begun(instance, policy, rules, rejected, skip)
 
     def run_until(now: int, stop: Stop) -> Run:
         compiled = interpreted() == by_python
@@ -239,7 +237,7 @@ def _advance(
         callback()
         calling = False
 
-    alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
+    alone = machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
     with held(lambda: machine.deciding or calling) as signals:
         try:
@@ -330,7 +328,7 @@ def _named(models: Sequence[str]) -> str:
     return ", ".join(map(repr, models))
 
 
-def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
+def _check_how(until: Any, skip: Any, resume: Any) -> None:
     if until is not None:
         if isinstance(until, bool) or not isinstance(until, (int, np.integer)):
             raise TypeError(f"drive: until={until!r} is not an integer or None")
@@ -338,8 +336,6 @@ def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
             raise ValueError(f"drive: until={until} is not within 0 and {LAST - 1}")
     if not isinstance(skip, (bool, np.bool_)):
         raise TypeError(f"drive: skip={skip!r} is not True or False")
-    if engine not in ("compiled", "reference"):
-        raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
     if resume is not None and not isinstance(resume, Checkpoint):
         raise TypeError(f"drive: resume={resume!r} is not a Checkpoint")
 
@@ -469,7 +465,6 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
 
 
 def _begun(
-    engine: str,
     instance: Instance[Any],
     policy: Policy,
     rules: Rules,
@@ -479,7 +474,7 @@ def _begun(
     """The engine before the first round, with a new session."""
     session = begin(policy, instance.cluster, instance.users, rules)
     ledger = new_ledger(instance, rules, rejected)
-    return ENGINES[engine](instance, policy, session, rules, ledger, skip=skip)
+    return ENGINE(instance, policy, session, rules, ledger, skip=skip)
 
 
 def _restore(
@@ -511,7 +506,7 @@ def _restore(
             f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
             f"the {len(rejected)} of now"
         )
-    machine = _begun(data["engine"], instance, policy, rules, rejected, data["skip"])
+    machine = _begun(instance, policy, rules, rejected, data["skip"])
     try:
         machine.load(data["machine"])
     except (ValueError, KeyError, TypeError) as error:
@@ -523,9 +518,6 @@ def _restore(
 
 def _title(policy: Policy) -> list[Any]:
     return [policy.name, plain(parameters_of(policy))]
-
-
-ENGINES: dict[str, type[Engine]] = {"compiled": Compiled, "reference": Reference}
 
 
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
@@ -610,7 +602,6 @@ def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpo
         "policy": _title(machine.policy),
         "rules": asdict(machine.rules),
         "rejected": list(rejected),
-        "engine": "compiled" if isinstance(machine, Compiled) else "reference",
         "skip": bool(machine.skip),
         "machine": machine.save(),
     }

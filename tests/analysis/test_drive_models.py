@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driven import Case, Mover, mixed_cases, one_run
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers import (
@@ -31,6 +31,7 @@ from gangsched.solvers import (
 )
 from gangsched.solvers.policies.allox import Allox
 from gangsched.solvers.policy import Policy, Start
+from reference_driver import drive
 
 both = pytest.mark.parametrize("engine", ["reference", "compiled"])
 SLOW, FAST = {"k80": 1.0, "v100": 3.0}, {"v100": 3.0}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gangsched as gs
 from few import first
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.formulations import CompletionTime
@@ -30,6 +30,7 @@ from gangsched.solvers.irmp.online import (
 )
 from gangsched.solvers.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Start, State
+from reference_driver import drive
 from strategies import irmp_instances, irmp_problems
 
 Solver = Callable[[Irmp], Result[gs.Schedule]]

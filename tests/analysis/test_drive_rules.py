@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from few import each_seed
-from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, User, heterogeneous
 from gangsched.solvers import Conservative, Easy, IsolationArea, ServerFillingSrpt, SmallestArea
+from reference_driver import drive
 
 POLICIES = [
     Easy(),

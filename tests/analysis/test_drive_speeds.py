@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference_driver as drive_reference
 from driven import Case, Shuffle, one_run, split_cases
-from gangsched.analysis.driving import reference as drive_reference
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import unpack
 from gangsched.analysis.driving.core.const import FRUITLESS
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers import (
@@ -29,6 +29,7 @@ from gangsched.solvers import (
     TiresiasL,
 )
 from gangsched.solvers.policy import Start
+from reference_driver import drive
 
 both = pytest.mark.parametrize("engine", ["reference", "compiled"])
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = EventKind

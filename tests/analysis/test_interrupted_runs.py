@@ -15,10 +15,11 @@ import pytest
 
 import gangsched as gs
 from gangsched import Cluster, Instance, Job
-from gangsched.analysis.driving.drive import PolicyError, drive, interrupted_run
+from gangsched.analysis.driving.drive import PolicyError, interrupted_run
 from gangsched.analysis.driving.run import Run
 from gangsched.solvers import Decision, Fifo, Preempts, State, Stop
 from handlers import INT, TERM, handlers, the_same_handlers_as_before  # noqa: F401
+from reference_driver import drive
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "compiled"])
 ENDS = {INT: (KeyboardInterrupt, None), TERM: (SystemExit, 143)}
@@ -295,11 +296,11 @@ instance = gs.Instance(gs.Cluster.of_sizes([1]), rows)
 THREE = """
 for number in range(3):
     print("begins", number, flush=True)
-    print(gs.drive(instance, Slow(), engine="reference").stop, flush=True)
+    print(gs.drive(instance, Slow()).stop, flush=True)
 """
 CAUGHT = """
 try:
-    gs.drive(instance, Slow(), engine="reference")
+    gs.drive(instance, Slow())
 except KeyboardInterrupt as error:
     print(error.run.stop, 0 < error.run.records.finished.sum() < 3_000, flush=True)
     raise

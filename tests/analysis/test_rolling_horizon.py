@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from driven import Case, cases, checked, one_run
 from few import each_seed
-from gangsched.analysis.driving.drive import drive, interrupted_run
+from gangsched.analysis.driving.drive import interrupted_run
 from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
     HorizonPlan,
@@ -32,6 +32,7 @@ from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
 from gangsched.solvers import Fifo, Preempts, Result, Status, Stop
 from gangsched.solvers.exact import branch_and_bound
 from preemptive import Row, optimum, problem_of
+from reference_driver import drive
 
 # --- solvers to plan with ------------------------------------------------------------------------
 

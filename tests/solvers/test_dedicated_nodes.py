@@ -13,13 +13,14 @@ import gangsched as gs
 from few import but
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.segments import Segments
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Schedule, User
 from gangsched.solvers import Profiled, Profiler, Sjf
 from gangsched.solvers.information import PROFILERS
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State
+from reference_driver import drive
 
 SIZES, REST = [4, 4, 4], [4, 4]
 #: policies that look at no age of a job: by orders, repacking, plans, starts, elastic gangs

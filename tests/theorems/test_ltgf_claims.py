@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairest import fairest
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.papers.claim import Sides
 from gangsched.analysis.papers.ltgf import tiny
@@ -32,6 +32,7 @@ from gangsched.solvers.policies.allox import Allox
 from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
 from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
+from reference_driver import drive
 
 CLAIMS = {claim.id: claim for claim in LTGF}
 HOUR = 3_600

@@ -1,7 +1,8 @@
-"""The trace driver as machine code: the same steps as :mod:`gangsched.analysis.driving.reference`.
+"""The trace driver as machine code.
 
 A policy that names a compiled :class:`~gangsched.solvers.policy.Rule` decides inside; for others
-the core returns to Python at each decision. Both engines give the same event log.
+the core returns to Python at each decision. tests/reference_driver.py has the same steps in plain
+Python, one method each, and gives the same event log.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster 
 
 
 class Compiled(Simulation):
-    """The engine in machine code; counterpart of :class:`..reference.Reference`."""
+    """The engine in machine code."""
 
     def begin(self) -> None:
         """Make the machine."""

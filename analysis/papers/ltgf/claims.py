@@ -174,7 +174,7 @@ def _stay(gpus: int, gangs: Sequence[int], *, users: bool = False) -> LtgfFluid:
 def _loops(instance: Instance[Job]) -> Sides:
     """Rounds of Algorithm 1 at time 0 that never end, against none."""
     try:
-        drive(instance, PrintedLtgf(), until=0, engine="reference")
+        drive(instance, PrintedLtgf(), until=0)
     except PolicyError as error:
         if "line 17 has removed every user" not in str(error):
             raise
@@ -407,7 +407,7 @@ def _two_users() -> Instance[Job]:
 def _wait(instance: Instance[Job], policy: Policy | None = None, **rules: Any) -> int:
     """Seconds that the last job waits for its first GPUs, at most ten days."""
     until = instance.jobs[-1].release + 10 * DAY
-    run = drive(instance, policy or LtgfPolicy(), until=until, engine="reference", **rules)
+    run = drive(instance, policy or LtgfPolicy(), until=until, **rules)
     first = int(run.records.first[-1])
     return (run.now if first < 0 else first) - int(run.records.visible[-1])
 
@@ -427,7 +427,7 @@ def _draw_wide(rng: Rng) -> Instance[Job]:
 
 def _no_queue(instance: Instance[Job]) -> Sides | None:
     """As `_first_lease`; None where an older job waits for its own when the wide one comes."""
-    run = drive(instance, LtgfPolicy(), engine="reference")
+    run = drive(instance, LtgfPolicy())
     first, come = run.records.first, int(run.records.visible[-1])
     if (first[:-1] >= come).any():
         return None
@@ -477,7 +477,7 @@ class _Watched:
 def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Sides | None:
     """The wait of the last job from when it was first passed over; None where it never was."""
     watched, wide = _Watched(), len(instance.jobs) - 1
-    run = drive(instance, watched, engine="reference", patience=patience)
+    run = drive(instance, watched, patience=patience)
     if wide not in watched.passed:
         return None
     waited = int(run.records.first[wide]) - watched.passed[wide]

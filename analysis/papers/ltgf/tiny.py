@@ -173,9 +173,7 @@ def _rows(
 
 def in_rounds(instance: Instance[Job], policy: Policy, *, until: int | None = None) -> Run:
     """Return the run of a policy with rounds and leases of one second, without overhead."""
-    return drive(
-        instance, policy, round_length=1, lease=1, overhead=0, until=until, engine="reference"
-    )
+    return drive(instance, policy, round_length=1, lease=1, overhead=0, until=until)
 
 
 def lives(instance: Instance[Job], policy: Policy | None = None) -> list[Fraction]:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers.policies.allox import Allox, allox_starts
 from gangsched.solvers.policies.position_matching import FORBIDDEN
 from gangsched.solvers.policies.sjf import Sjf
+from reference_driver import drive
 
 
 def total(times: list[list[int]], lines: dict[int, list[int]], model: dict[int, int]) -> int:

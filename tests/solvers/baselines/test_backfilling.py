@@ -9,12 +9,12 @@ import pytest
 
 from few import each_seed
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers import Conservative, Easy
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Preempts, State
+from reference_driver import drive
 
 TAU = 60
 

@@ -10,13 +10,13 @@ import pytest
 
 from few import each_seed
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.sharing_incentive import alone_flows
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import IsolationArea, SmallestArea
 from gangsched.solvers.policies.isolation_area_core import advance
 from gangsched.solvers.policy import Decision, Preempts, State
+from reference_driver import drive
 
 
 def crowd(seed: int, users: int = 3, jobs: int = 40) -> Instance[Job]:

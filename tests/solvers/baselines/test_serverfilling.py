@@ -4,10 +4,10 @@ import numpy as np
 
 from few import each_seed
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import ServerFillingSrpt
 from gangsched.solvers.policy import Decision, Preempts, State
+from reference_driver import drive
 
 
 def crowd(seed: int, sizes: tuple[int, ...], gangs: tuple[int, ...]) -> Instance[Job]:

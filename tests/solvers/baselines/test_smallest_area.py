@@ -8,11 +8,11 @@ import pytest
 
 from few import each_seed
 from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import SmallestArea
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Information, Preempts, State
+from reference_driver import drive
 
 ODD, EVEN = (1, 2, 3, 4, 5, 6, 7), (1, 1, 2, 2, 4, 8)
 

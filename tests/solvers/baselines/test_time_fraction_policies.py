@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.policies.finish_time_fairness import (
     FinishTimeFairness,
@@ -21,6 +20,7 @@ from gangsched.solvers.policies.finish_time_fairness import (
 )
 from gangsched.solvers.policies.max_min_fairness import MaxMinFairness, max_min_fairness
 from gangsched.solvers.policies.water_filling import best_finish_time, water_filling
+from reference_driver import drive
 
 POLICIES = [MaxMinFairness(), FinishTimeFairness()]
 

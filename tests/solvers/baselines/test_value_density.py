@@ -14,7 +14,7 @@ import pytest
 from deadline_optimum import optimum, random_problem
 from few import each_seed
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
@@ -25,6 +25,7 @@ from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.estimator import DurationEstimates
 from gangsched.solvers.unisched.value_density import ValueDensity, _Complete, _Jobs, _Plan
 from gangsched.solvers.unisched.value_density_core import give_places, plan, select, settle
+from reference_driver import drive
 
 Held = dict[int, dict[int, int]]
 

@@ -2,28 +2,55 @@
 
 One method per step of a round, in the order in which the steps happen. Both engines give the same
 event log for the same input; this one is for reading and for tests, and costs O(jobs) a round.
+`drive` runs either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from ...formulations.fair_shares import FairShares
-from ...instances import Schedule, Segment
-from ...instances.model import FULL_SPEED
-from ...solvers.placement import place_by_speed
-from ...solvers.policy import Decision, Phase, Preempts, Start, State
-from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out, withheld
-from .ledger import Ints, of_rows, to_rows
-from .run import EventKind, Events
-from .simulation import Simulation
+from gangsched.analysis.driving import drive as driver
+from gangsched.analysis.driving.decisions import (
+    MOST_FRUITLESS,
+    check_decision,
+    check_nodes,
+    give_ps,
+    left_out,
+    withheld,
+)
+from gangsched.analysis.driving.ledger import Ints, of_rows, to_rows
+from gangsched.analysis.driving.run import EventKind, Events, Run
+from gangsched.analysis.driving.simulation import Simulation
+from gangsched.formulations.fair_shares import FairShares
+from gangsched.instances import Schedule, Segment
+from gangsched.instances.model import FULL_SPEED
+from gangsched.solvers.placement import place_by_speed
+from gangsched.solvers.policy import Decision, Phase, Preempts, RuleKind, Start, State
 
 Nodes = dict[int, int]
+
+
+@contextmanager
+def by(engine: str) -> Iterator[None]:
+    """Let the trace driver have this engine: "compiled", or "reference"."""
+    with pytest.MonkeyPatch.context() as patch:
+        if engine == "reference":
+            patch.setattr(driver, "ENGINE", Reference)
+        yield
+
+
+def drive(instance: Any, policy: Any, *, engine: str = "compiled", **how: Any) -> Run:
+    """Drive a policy by an engine."""
+    with by(engine):
+        return driver.drive(instance, policy, **how)
+
 
 #: what a checkpoint holds as it is
 PLAIN = (
@@ -47,6 +74,8 @@ class _Selection:
 
 class Reference(Simulation):
     """The engine in plain Python."""
+
+    kind = RuleKind.PYTHON
 
     def begin(self) -> None:
         """Set everything to its state before the first round."""
