@@ -244,8 +244,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 UNISCHED = "solvers.unisched.policy.UniSchedPolicy"
 LTGF = "solvers.ltgf.policy.LtgfPolicy"
 CHRONUS = "solvers.unisched.chronus.Chronus"
-YARN_CS = "solvers.policies.yarn_cs.YarnCs"
-HIVED = "solvers.policies.hived.Hived"
+YARN_CS = "solvers.policies.yarn_cs.policy.YarnCs"
+HIVED = "solvers.policies.hived.policy.Hived"
 GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
 GENIE = "solvers.unisched.genie.Genie"
 HYDRA = "solvers.unisched.hydra.Hydra"
@@ -269,15 +269,15 @@ POLICIES: Mapping[str, PolicyRow] = {
     "yarn-cs:backfill": _policy(YARN_CS, f"{_PASS}, within a user", backfill=True),
     "hived": _policy(HIVED),
     "hived:backfill": _policy(HIVED, f"{_PASS}, within a user", backfill=True),
-    "allox": _policy("solvers.policies.allox.Allox"),
+    "allox": _policy("solvers.policies.allox.policy.Allox"),
     "tiresias-l": _policy("solvers.policies.tiresias_l.TiresiasL"),
-    "themis": _policy("solvers.policies.themis.Themis"),
-    "themis-greedy": _policy("solvers.policies.themis.ThemisGreedy"),
+    "themis": _policy("solvers.policies.themis.policy.Themis"),
+    "themis-greedy": _policy("solvers.policies.themis.policy.ThemisGreedy"),
     "gandiva-fair": _policy(GANDIVA_FAIR),
     "gandiva-fair:no-trade": _policy(
         GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
-    "max-min-fairness": _policy("solvers.policies.max_min_fairness.MaxMinFairness"),
-    "finish-time-fairness": _policy("solvers.policies.finish_time_fairness.FinishTimeFairness"),
+    "max-min-fairness": _policy("solvers.policies.gavel.max_min_fairness.MaxMinFairness"),
+    "finish-time-fairness": _policy("solvers.policies.gavel.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
     "genie": _policy(GENIE),
     "genie:elastic": _policy(
@@ -332,9 +332,9 @@ POLICIES: Mapping[str, PolicyRow] = {
     "rolling-horizon:ltgf": _policy(
         f"{HORIZON}.plan_ltgf_rounds",
         "LTGF's rounds, solved exactly; without :ltgf, completion times"),
-    "smallest-area": _policy("solvers.policies.smallest_area.SmallestArea"),
+    "smallest-area": _policy("solvers.policies.areas.smallest_area.SmallestArea"),
     "smallest-area:guard": _policy(
-        "solvers.policies.smallest_area.SmallestArea",
+        "solvers.policies.areas.smallest_area.SmallestArea",
         "who has waited for three days comes first", guard=3 * 86_400),
     "easy": _policy(f"{BACKFILLING}.Easy"),
     "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
@@ -343,8 +343,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         f"{BACKFILLING}.Conservative",
         f"{_ESTIMATES}; reservations that cannot begin at once are not moved forward",
         overestimate=3.0),
-    "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
-    "isolation-area": _policy("solvers.policies.isolation_area.IsolationArea"),
+    "serverfilling-srpt": _policy("solvers.policies.areas.serverfilling.ServerFillingSrpt"),
+    "isolation-area": _policy("solvers.policies.areas.isolation_area.IsolationArea"),
     "edf": _policy("solvers.unisched.earliest_deadline.EarliestDeadline"),
     "value-density": _policy(VALUE_DENSITY),
     "value-density:balanced": _policy(
@@ -356,8 +356,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         balanced=True, profiling=300),
     "gandiva-fair:literal": _policy(
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
-    "min-total-duration": _policy("solvers.policies.min_total_duration.MinTotalDuration"),
-    "max-sum-throughput": _policy("solvers.policies.max_sum_throughput.MaxSumThroughput"),
+    "min-total-duration": _policy("solvers.policies.gavel.min_total_duration.MinTotalDuration"),
+    "max-sum-throughput": _policy("solvers.policies.gavel.max_sum_throughput.MaxSumThroughput"),
     "online-revenue": _policy(REVENUE),
     "online-revenue:lp": _policy(
         REVENUE, "plans in the order of a linear program of the jobs that wait", by="lp"),

@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from gangsched.analysis.driving import drive as driver
 from gangsched.analysis.driving.decisions import (
-    MOST_FRUITLESS,
     check_decision,
     check_nodes,
     give_ps,
     left_out,
     withheld,
 )
-from gangsched.analysis.driving.ledger import Ints, of_rows, to_rows
 from gangsched.analysis.driving.run import EventKind, Events, Run
 from gangsched.analysis.driving.simulation import Simulation
 from gangsched.formulations.fair_shares import FairShares
 from gangsched.instances import Schedule, Segment
 from gangsched.instances.model import FULL_SPEED
+from gangsched.solvers.machine.const import MOST_FRUITLESS
+from gangsched.solvers.machine.ledger import Ints, of_rows, to_rows
 from gangsched.solvers.placement import place_by_speed
 from gangsched.solvers.policy import Decision, Phase, Preempts, RuleKind, Start, State
 

@@ -42,10 +42,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...instances.model import Cluster, Node, gpus_by_model
+from ...solvers.policies.areas.smallest_area import SmallestArea
 from ...solvers.policies.fifo import Fifo
 from ...solvers.policies.las import Las
 from ...solvers.policies.sjf import Sjf
-from ...solvers.policies.smallest_area import SmallestArea
 from ...solvers.policy import Policy, Preempts, information_of
 from ..driving import check as check_run
 from ..driving import metrics

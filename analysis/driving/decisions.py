@@ -10,9 +10,6 @@ import numpy as np
 from ...instances.model import MOST_TIME
 from ...solvers.policy import Decision, Ints, Phase, Session, Start, State
 
-#: so many segments in a row that end without progress are taken for a policy that never ends
-MOST_FRUITLESS = 100_000
-
 WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 
 

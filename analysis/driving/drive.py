@@ -21,6 +21,7 @@ from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
 from ...solvers.information import saved
+from ...solvers.machine.ledger import JOB, NODE, USER, Ledger
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
     LEASES,
@@ -38,8 +39,7 @@ from ...solvers.policy import (
 )
 from ...solvers.result import Stop, versions
 from .checkpoint import Checkpoint, pack, unpack
-from .core.engine import Compiled
-from .ledger import JOB, NODE, USER, Ledger
+from .engine import Compiled
 from .run import Records, Run, plain
 from .speeds import job_speeds, models_of
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -17,23 +16,12 @@ from ...instances import Instance, Schedule
 from ...instances.display import facts_html, frame, shortened
 from ...instances.io import instance_hash
 from ...instances.packed import Packed, Unpacking, in_blocks
+from ...solvers.machine.const import EventKind as EventKind
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class EventKind(IntEnum):
-    """What happened to a job."""
-
-    VISIBLE = 0  #: its first round came
-    START = 1  #: it got GPUs, for the first time or again
-    SUSPEND = 2  #: it lost them, its progress kept
-    KILL = 3  #: it lost them and what it did since its last lease began
-    FINISH = 4
-    PROFILE = 5  #: it got GPUs to be profiled on
-    PROFILED = 6  #: that is over; it waits
 
 
 class _Columns:

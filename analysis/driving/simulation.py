@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...instances import Instance
+from ...solvers.machine.ledger import Ledger
 from ...solvers.policy import Policy, Rules, Seen, Session
-from .ledger import Ledger
 
 
 class Simulation:

@@ -336,7 +336,7 @@ def look(
 
 @compiled
 def shares(gangs: Any, gpus: Any, weights: Any) -> Any:
-    """Fractions of :func:`gangsched.solvers.policies.water_filling.water_filling` times gangs."""
+    """Fractions of :func:`..policies.gavel.water_filling.water_filling` times gangs."""
     n = gangs.size
     asked = 0.0
     for i in range(n):

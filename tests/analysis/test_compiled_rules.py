@@ -15,7 +15,7 @@ from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo, YarnCs
-from gangsched.solvers.policies.themis import Themis
+from gangsched.solvers.policies.themis.policy import Themis
 from gangsched.solvers.policy import Decision, Rules, State
 from reference_driver import drive
 

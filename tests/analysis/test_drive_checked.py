@@ -33,9 +33,9 @@ from gangsched.solvers import (
     TiresiasL,
     YarnCs,
 )
-from gangsched.solvers.policies.allox import Allox
-from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
+from gangsched.solvers.policies.allox.policy import Allox
+from gangsched.solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
 from reference_driver import drive
 

@@ -29,7 +29,7 @@ from gangsched.solvers import (
     ThemisGreedy,
     TiresiasL,
 )
-from gangsched.solvers.policies.allox import Allox
+from gangsched.solvers.policies.allox.policy import Allox
 from gangsched.solvers.policy import Policy, Start
 from reference_driver import drive
 

@@ -14,7 +14,6 @@ import reference_driver as drive_reference
 from driven import Case, Shuffle, one_run, split_cases
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import unpack
-from gangsched.analysis.driving.core.const import FRUITLESS
 from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
@@ -28,6 +27,7 @@ from gangsched.solvers import (
     ThemisGreedy,
     TiresiasL,
 )
+from gangsched.solvers.machine.const import FRUITLESS
 from gangsched.solvers.policy import Start
 from reference_driver import drive
 

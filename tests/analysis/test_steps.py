@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, Mover, Shuffle, cases, mixed_cases, split_cases
-from gangsched.analysis.driving.core import machine as machines
-from gangsched.analysis.driving.core.engine import Compiled
-from gangsched.analysis.driving.core.steps import Steps
 from gangsched.analysis.driving.drive import PolicyError, new_ledger
+from gangsched.analysis.driving.engine import Compiled
+from gangsched.analysis.driving.steps import Steps
 from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers.machine import machine as machines
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State, WrittenStarts
 from reference_driver import drive
 

@@ -18,7 +18,7 @@ from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances.compiled import tier
 from gangsched.instances.generate import philly_workload
 from gangsched.registry import EARNING, POLICIES, policy
-from gangsched.solvers.policies.position_matching import position_matching
+from gangsched.solvers.policies.allox.position_matching import position_matching
 
 Call = Callable[[], Any]
 

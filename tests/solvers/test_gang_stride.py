@@ -18,7 +18,7 @@ from gangsched.solvers.gandiva_fair.stride import (
     gang_aware_stride,
     least_loaded,
 )
-from gangsched.solvers.policies.water_filling import water_filling
+from gangsched.solvers.policies.gavel.water_filling import water_filling
 
 EXAMPLES = settings().max_examples
 

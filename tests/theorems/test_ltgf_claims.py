@@ -28,9 +28,9 @@ from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Fifo, Las, Sjf, Srtf, Themis, ThemisGreedy, TiresiasL, YarnCs
 from gangsched.solvers.ltgf.fluid_sharing import fluid_sharing
 from gangsched.solvers.ltgf.policy import LtgfPolicy, PrintedLtgf
-from gangsched.solvers.policies.allox import Allox
-from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
+from gangsched.solvers.policies.allox.policy import Allox
+from gangsched.solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
 from reference_driver import drive
 

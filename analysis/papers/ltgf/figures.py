@@ -47,9 +47,9 @@ from ....instances.convert import to_instance
 from ....instances.generate import offered_load, venus_workload
 from ....solvers import Fifo, GandivaFair, Themis, ThemisGreedy, TiresiasL
 from ....solvers.ltgf.policy import LtgfPolicy
-from ....solvers.policies.allox import Allox
-from ....solvers.policies.hived import Hived
-from ....solvers.policies.yarn_cs import YarnCs
+from ....solvers.policies.allox.policy import Allox
+from ....solvers.policies.hived.policy import Hived
+from ....solvers.policies.yarn_cs.policy import YarnCs
 from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, State, unable_jobs
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash

@@ -20,7 +20,7 @@ from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
 from ....solvers.information import Profiled
-from ....solvers.policies.finish_time_fairness import FinishTimeFairness
+from ....solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
 from ....solvers.policy import Policy
 from ....solvers.unisched.earliest_deadline import EarliestDeadline
 from ....solvers.unisched.estimator import DurationEstimates

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.policies.allox import Allox, allox_starts
-from gangsched.solvers.policies.position_matching import FORBIDDEN
+from gangsched.solvers.policies.allox.policy import Allox, allox_starts
+from gangsched.solvers.policies.allox.position_matching import FORBIDDEN
 from gangsched.solvers.policies.sjf import Sjf
 from reference_driver import drive
 

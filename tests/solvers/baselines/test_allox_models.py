@@ -13,9 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from driven import Case, mixed_cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
-from gangsched.solvers.policies import allox_models
-from gangsched.solvers.policies.allox import Allox
-from gangsched.solvers.policies.position_matching import FORBIDDEN
+from gangsched.solvers.policies.allox import on_models as allox_models
+from gangsched.solvers.policies.allox.policy import Allox
+from gangsched.solvers.policies.allox.position_matching import FORBIDDEN
 from gangsched.solvers.policies.sjf import Sjf
 
 

@@ -20,14 +20,14 @@ from gangsched.solvers.policies import (
     max_sum_throughput,
     min_total_duration,
 )
-from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.fraction_programs import (
+from gangsched.solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.gavel.fraction_programs import (
     fairest_finish,
     least_duration,
     most_throughput,
 )
-from gangsched.solvers.policies.max_sum_throughput import MaxSumThroughput
-from gangsched.solvers.policies.min_total_duration import MinTotalDuration
+from gangsched.solvers.policies.gavel.max_sum_throughput import MaxSumThroughput
+from gangsched.solvers.policies.gavel.min_total_duration import MinTotalDuration
 
 POLICIES = [FinishTimeFairness(), MinTotalDuration(), MaxSumThroughput()]
 CLOSE = 1e-6

@@ -17,9 +17,9 @@ from driven import Case, cases, checked, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.policies.buddy_cells import Buddies, Cell, cell_sizes, quota_cells
-from gangsched.solvers.policies.hived import Cells, Hived, Lending
-from gangsched.solvers.policies.yarn_cs import quotas_of
+from gangsched.solvers.policies.hived.buddy_cells import Buddies, Cell, cell_sizes, quota_cells
+from gangsched.solvers.policies.hived.policy import Cells, Hived, Lending
+from gangsched.solvers.policies.yarn_cs.policy import quotas_of
 from gangsched.solvers.policy import Decision, Rules, State
 
 EXAMPLES = settings().max_examples // 2

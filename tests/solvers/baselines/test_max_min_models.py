@@ -15,12 +15,12 @@ from driven import Case, mixed_cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers.growing import longer
-from gangsched.solvers.policies.max_min_fairness import (
+from gangsched.solvers.policies.gavel.max_min_fairness import (
     MaxMinFairness,
     class_fractions,
     max_min_fairness,
 )
-from gangsched.solvers.policies.model_leases import Received
+from gangsched.solvers.policies.gavel.model_leases import Received
 from gangsched.solvers.policy import Rules, Session
 
 

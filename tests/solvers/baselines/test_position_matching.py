@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from gangsched.solvers.policies.position_matching import (
+from gangsched.solvers.policies.allox.position_matching import (
     FORBIDDEN,
     Matching,
     optimality_violations,

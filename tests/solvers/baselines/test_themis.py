@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from driven import Case, cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.policies.themis import Themis, auction
+from gangsched.solvers.policies.themis.policy import Themis, auction
 
 EXAMPLES = settings().max_examples // 2
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.policies.finish_time_fairness import (
+from gangsched.solvers.policies.gavel.finish_time_fairness import (
     FinishTimeFairness,
     finish_time_fairness,
     isolated_fractions,
     one_model_fractions,
 )
-from gangsched.solvers.policies.max_min_fairness import MaxMinFairness, max_min_fairness
-from gangsched.solvers.policies.water_filling import best_finish_time, water_filling
+from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness, max_min_fairness
+from gangsched.solvers.policies.gavel.water_filling import best_finish_time, water_filling
 from reference_driver import drive
 
 POLICIES = [MaxMinFairness(), FinishTimeFairness()]

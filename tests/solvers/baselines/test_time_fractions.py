@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gangsched.solvers.policies.finish_time_fairness import finish_time_fairness, isolated_fractions
-from gangsched.solvers.policies.max_min_fairness import max_min_fairness
-from gangsched.solvers.policies.time_fractions import Sharing
+from gangsched.solvers.policies.gavel.finish_time_fairness import (
+    finish_time_fairness,
+    isolated_fractions,
+)
+from gangsched.solvers.policies.gavel.max_min_fairness import max_min_fairness
+from gangsched.solvers.policies.gavel.time_fractions import Sharing
 
 Floats = NDArray[np.float64]
 Case = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]

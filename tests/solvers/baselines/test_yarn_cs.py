@@ -13,7 +13,7 @@ from driven import Case, cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.policies.yarn_cs import YarnCs, whole_quotas
+from gangsched.solvers.policies.yarn_cs.policy import YarnCs, whole_quotas
 
 EXAMPLES = settings().max_examples // 2
 

@@ -1,0 +1,440 @@
+"""The trace driver as machine code.
+
+A policy that names a compiled :class:`~gangsched.solvers.policy.Rule` decides inside; for others
+the core returns to Python at each decision. tests/reference_driver.py has the same steps in plain
+Python, one method each, and gives the same event log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...instances import Schedule
+from ...instances.compiled import entered
+from ...solvers.machine import const, ordered
+from ...solvers.machine.grouped import advance_by_groups
+from ...solvers.machine.keyed import advance_by_key
+from ...solvers.machine.ledger import Ints, of_rows, to_rows
+from ...solvers.machine.machine import Machine, new_machine
+from ...solvers.policies.gavel.deficit import advance_by_deficit, with_classes
+from ...solvers.policies.gavel.shares import (
+    advance_by_shares,
+    give_shares,
+    set_fractions,
+    with_shares,
+)
+from ...solvers.policies.hived.core import advance_by_cells, with_cells
+from ...solvers.policies.themis.auction import advance_by_auction
+from ...solvers.policies.yarn_cs.core import advance_by_quotas
+from ...solvers.policy import (
+    Decision,
+    Policy,
+    Preempts,
+    Rule,
+    RuleKind,
+    Session,
+    Start,
+    State,
+)
+from .decisions import check_decision, check_nodes, give_ps, left_out, withheld
+from .past import Past
+from .planned import PLANNED, new_plan, renewed
+from .run import Events
+from .simulation import Simulation
+from .steps import NOTHING, Steps
+
+#: arrays of a machine that a run changes
+SAVED = (
+    *("count", "params", "numbers", "memory", "jobs", "nodes", "users", "kinds", "gangs", "least"),
+    *("entries", "level", "active", "lists"),
+)
+#: how rules are followed; others by key or by groups
+ADVANCES = {
+    RuleKind.QUOTAS: advance_by_quotas,
+    RuleKind.CELLS: advance_by_cells,
+    RuleKind.AUCTION: advance_by_auction,
+    RuleKind.DEFICIT: advance_by_deficit,
+    RuleKind.SHARES: advance_by_shares,
+}
+LAST = 1_000  # of the bases of a class
+MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
+
+
+class Compiled(Simulation):
+    """The engine in machine code."""
+
+    def begin(self) -> None:
+        """Make the machine."""
+        own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
+        none = self.instance.kind.needs_ps  # no rule gives parameter servers
+        none = none or _decides_anew(self.policy) or _decides_anew(self.session)
+        self._make((not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON))
+
+    def _make(self, rule: Rule) -> None:
+        """Make the machine for a rule."""
+        policy, rules, ledger = self.policy, self.rules, self.book
+        _check_rule(policy, rule)
+        params = [
+            rules.round_length,
+            rules.lease_length,
+            rules.synchronous,
+            rules.spread,
+            -1 if rules.patience is None else rules.patience,
+            self.skip,
+            rule.kind,
+            policy.preempts,
+            rule.blocking,
+            self.asked,
+        ]
+        urgent = frozenset(getattr(policy, "urgent", ()))
+        ledger.jobs["urgency"] = 1
+        if urgent:
+            ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
+        self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
+        self.past = Past()
+        if rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS):
+            self.machine = with_cells(self.machine)
+        elif rule.kind is RuleKind.DEFICIT:
+            self.machine = with_classes(self.machine)
+        elif rule.kind is RuleKind.SHARES:
+            self.machine = with_shares(self.machine, self.session)
+        self.kind = rule.kind
+        self.plan = new_plan(policy, rule, ledger, rules)
+        self.ask = getattr(self.session, "next_change", None)
+        if self.kind is RuleKind.PYTHON:
+            self.steps = Steps(self.instance, ledger, rules)
+            self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
+            like = self.machine, NOTHING, NOTHING, False, False
+            self._carry_out = entered(ordered.carry_out, *like)
+        elif self.plan is not None:
+            self._enter = PLANNED[self.kind]
+        else:
+            grouped = advance_by_groups if self.kind.grouped else advance_by_key
+            self._enter = ADVANCES.get(self.kind, grouped)
+
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        self.past.take(self.machine)
+        return {
+            **{name: getattr(self.machine, name) for name in SAVED},
+            "past": self.past.save(),
+            **({} if self.plan is None else {"plan": self.plan._asdict()}),
+            "ps": to_rows(self.book.ps),
+            "idle": self.idle,
+            "deciding": self.deciding,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        kind = int(data["params"][const.KIND])
+        if kind == const.PYTHON != self.kind:  # Python decided until then
+            self._make(Rule(RuleKind.PYTHON))
+        elif kind != self.kind:
+            raise ValueError(f"its rule is not {self.kind.name}")
+        if self.plan is not None:
+            self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
+        for name in SAVED:
+            own, saved = getattr(self.machine, name), data[name]
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError(f"its {name} are not those of this instance")
+            own[:] = saved
+        _list_ends(self.machine)
+        self.past.load(data["past"])
+        self.book.ps = of_rows(data["ps"])
+        self.idle, self.deciding = data["idle"], data["deciding"]
+
+    def advance(self, until: int | None, most: int) -> bool | None:
+        """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
+        if self.kind is RuleKind.PYTHON:
+            return self._advance_python(until, most)
+        if self.deciding:
+            self._share()
+        while True:
+            why = self._advance_core(until, most)
+            if why == const.DECIDE:
+                self._share()
+                return None  # it may take long: let the driver look around
+            if why not in (const.ROOM, const.NARROW):
+                return {const.DONE: True, const.UNTIL: False}.get(why)
+
+    def _advance_core(self, until: int | None, most: int) -> int:
+        seen = (self.machine,) if self.plan is None else (self.machine, self.plan)
+        why = self._enter(*seen, const.NONE - 1 if until is None else until, most)
+        if why == const.ROOM:
+            self.past.take(self.machine)
+        elif why == const.NARROW:
+            self.plan = renewed(self.plan, self.machine)
+        elif why == const.STUCK and self.count[const.FRUITLESS] > const.MOST_FRUITLESS:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "
+                "row end without progress"
+            )
+        elif why == const.STUCK:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} leaves {self.count[const.WAITS]} jobs waiting for "
+                "ever"
+            )
+        return int(why)
+
+    @property
+    def count(self) -> Ints:
+        """Counters."""
+        return self.machine.count
+
+    def list_waiting(self) -> Ints:
+        """Visible jobs that hold nothing, by rank where Python decides."""
+        return self.machine.lists[const.WAITERS, : self.count[const.WAITS]].copy()
+
+    def list_running(self) -> Ints:
+        """Jobs that hold GPUs, by rank where Python decides."""
+        return self.machine.lists[const.RUNNERS, : self.count[const.RUNS]].copy()
+
+    def _advance_python(self, until: int | None, most: int) -> bool | None:
+        if self.deciding:
+            self._decide()
+        for _ in range(most):
+            if self._left_out():
+                return True
+            why = self._advance_core(until, most)
+            if why == const.DECIDE:
+                self._decide()
+            elif why != const.ROOM:
+                return {const.DONE: True, const.UNTIL: False}.get(why)
+        return None
+
+    def _share(self) -> None:
+        """Let the session say which fractions of time are fair in this lease, and go on."""
+        self.deciding = True
+        set_fractions(self.machine, self.session, self._state())
+        self.deciding = False
+        give_shares(self.machine)
+
+    def _left_out(self) -> bool:
+        """Whether nothing is left but jobs that nobody will start."""
+        count = self.count
+        if count[const.RUNS] or not count[const.WAITS] or count[const.COMING] < count[const.ABLE]:
+            return False
+        return left_out(self.session, self._state())
+
+    def _decide(self) -> None:
+        state = self._state()
+        self.deciding = True
+        decision = self.session.decide(state)
+        self.deciding = False
+        aside = withheld(decision, state, self.dedicated, self.policy.name)
+        if aside:
+            self._change_free(aside, -1)
+        steps = self.steps.of(decision)
+        if steps is None or (
+            (steps[0].size or steps[1].size) and not self._carry_out(self.machine, *steps)
+        ):
+            self._execute(decision, state)
+        if aside:
+            self._change_free(aside, 1)
+        self._set_timer()
+
+    def _change_free(self, gpus: Mapping[int, int], sign: int) -> None:
+        """As :func:`.machine.change_free`, for few nodes."""
+        nodes, level = self.machine.nodes, self.machine.level
+        for n, count in gpus.items():
+            kind, free = nodes["kind"][n], nodes["free"][n]
+            level[kind, free] -= 1
+            level[kind, free + sign * count] += 1
+            nodes["free"][n] = free + sign * count
+            self.count[const.FREE] += sign * count
+
+    def _execute(self, decision: Decision, state: State) -> None:
+        """In readable steps: refuse what cannot be done, and do what numbers cannot say."""
+        check_decision(decision, state, self.policy.name)
+        if len(decision.passed) and state.preemptible.size:
+            blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
+            blocked[passed] = np.where(blocked[passed] < 0, self.now, blocked[passed])
+        if len(decision.suspend) or len(decision.kill) or len(decision.start):
+            self._stop_and_start(decision, state)
+        machine = self.machine
+        if len(decision.order):
+            machine.params[const.BLOCKING] = decision.blocking
+            order = np.array(decision.order, dtype=np.int64)
+            ordered.follow(machine, order, bool(decision.repacking))
+
+    def _stop_and_start(self, decision: Decision, state: State) -> None:
+        """As in the reference: who is suspended and gets the GPUs that it had goes on."""
+        machine = self.machine
+        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
+        for j in [*suspended, *killed]:
+            ordered.give_gpus(machine, j)
+        begun: dict[int, tuple[int, int, int]] = {}
+        for start in decision.starts:
+            numbers = self._take(start, state)
+            if numbers is not None:
+                begun[int(start.job)] = numbers
+        give_ps(decision.starts, state)
+        for j in suspended:
+            if j in begun and not begun[j][2] and self._nodes(j, "new_") == self._nodes(j):
+                del begun[j]
+                ordered.renew_job(machine, j)
+            else:
+                ordered.stop_job(machine, j, const.SUSPEND)
+        for j in killed:
+            ordered.stop_job(machine, j, const.KILL)
+        for j, (gpus, speed, profile) in begun.items():
+            ordered.start_job(machine, j, gpus, speed, profile)
+
+    def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
+        """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
+        j, nodes = int(start.job), start.nodes
+        gpus, speed = start.number(int(self.book.gpus[j])), 0
+        if nodes is not None:
+            speed = check_nodes(start, state, self.policy.name)
+        at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
+        parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
+        taken = ordered.take_gpus(self.machine, j, gpus, at, parts)
+        return (gpus, speed, int(start.profile)) if taken else None
+
+    def _set_timer(self) -> None:
+        """When the policy may decide otherwise though nothing happens."""
+        if self.ask is None:
+            change: int | None = self.now + self.rules.round_length
+            if self.count[const.RUNS] == 0 and self.count[const.COMING] == self.count[const.ABLE]:
+                self.idle += 1
+                if self.idle * self.rules.round_length > MOST_IDLE:
+                    change = None
+        else:
+            change = self.ask(self._state())
+        if change is not None:
+            self.count[const.TIMER] = max(change, self.now + 1)
+
+    def _state(self) -> State:
+        seen, coming = self.seen, int(self.count[const.COMING])
+        if coming > seen.count:
+            seen.arrive(self.machine.lists[const.COMERS, seen.count : coming])
+        return State(int(self.count[const.NOW]), self.rules, seen, self)
+
+    # --- what a state shows ---
+
+    def job_fair(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """F_i of jobs at a time."""
+        fair: NDArray[np.float64] = ordered.job_fair(
+            self.machine, np.array(jobs, dtype=np.int64), time
+        )
+        return fair
+
+    def user_fair(self, time: int) -> NDArray[np.float64]:
+        """F_j of all users at a time."""
+        fair: NDArray[np.float64] = ordered.user_fair(self.machine, time)
+        return fair
+
+    def user_share(self) -> NDArray[np.float64]:
+        """Fair shares of all users now."""
+        share: NDArray[np.float64] = self.machine.users["slope"].copy()
+        return share
+
+    def fair_rate(self, jobs: Ints) -> NDArray[np.float64]:
+        """Fair shares of jobs now."""
+        rate: NDArray[np.float64] = self.machine.kinds["slope"][self.machine.jobs["kind_of"][jobs]]
+        return rate
+
+    def mean_active(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """Mean number of active jobs since each of these came."""
+        since, total, count = self.machine.active.tolist()
+        life = time - self.book.visible[jobs]
+        seen = total + count * (time - since) - self.machine.jobs["active_start"][jobs]
+        mean: NDArray[np.float64] = np.where(life > 0, seen / np.maximum(life, 1), float(count))
+        return mean
+
+    def _held(self, j: int, kind: str = "") -> NDArray[Any]:
+        """The entries of what j has, or was chosen for it."""
+        job = self.machine.jobs[j]
+        held: NDArray[Any] = self.machine.entries[job["offset"] :][: job[f"{kind}length"]]
+        return held
+
+    def _nodes(self, j: int, kind: str = "") -> dict[int, int]:
+        if self.machine.jobs["phase"][j] != const.RUNNING:
+            return {}
+        held = self._held(j, kind)
+        nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
+        return dict(zip(nodes, parts, strict=True))
+
+    def nodes_of(self, j: int) -> dict[int, int]:
+        """The GPUs that j holds by node."""
+        return self._nodes(j)
+
+    def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        """What jobs hold: (ptr, node, gpus)."""
+        table, entries = self.machine.jobs, self.machine.entries
+        length, offset = table["length"][jobs], table["offset"][jobs]  # whole rows would be slow
+        ptr = np.zeros(length.size + 1, dtype=np.int64)
+        np.cumsum(length, out=ptr[1:])
+        at = np.repeat(offset - ptr[:-1], length) + np.arange(ptr[-1])
+        return ptr, entries["node"][at], entries["part"][at]
+
+    # --- what the driver reads ---
+
+    @property
+    def now(self) -> int:
+        """The last round that was visited."""
+        return int(self.count[const.NOW])
+
+    @property
+    def rounds(self) -> int:
+        """Rounds visited."""
+        return int(self.count[const.ROUNDS])
+
+    @property
+    def decisions(self) -> int:
+        """Rounds at which the policy decided."""
+        return int(self.count[const.DECISIONS])
+
+    def fair_at(self, time: int) -> NDArray[np.float64]:
+        """F_i of every job: at its completion, or at `time`."""
+        fair: NDArray[np.float64] = self.machine.jobs["fair"].copy()
+        phase = self.book.phase
+        active = np.flatnonzero((phase == const.WAITING) | (phase == const.RUNNING))
+        fair[active] = ordered.job_fair(self.machine, active, time)
+        return fair
+
+    def schedule(self, time: int) -> Schedule:
+        """The segments; running jobs have a last one up to `time`."""
+        self.past.take(self.machine)
+        jobs = self.list_running()
+        jobs = jobs[np.argsort(self.book.rank[jobs], kind="stable")]
+        jobs = jobs[self.book.since[jobs] < time]
+        ptr, node, gpus = self.places(jobs)
+        last = jobs, self.book.since[jobs], np.full(jobs.size, time), np.diff(ptr), node, gpus
+        return Schedule.of_packed(self.past.with_segments(*last))
+
+    def event_log(self) -> Events:
+        """What has happened."""
+        self.past.take(self.machine)
+        return Events.of_packed({name: own.copy() for name, own in self.past.events.items()})
+
+
+def _list_ends(machine: Machine) -> None:
+    """List when the running jobs end, after others have been written into a machine."""
+    running = np.flatnonzero(machine.jobs["phase"] == const.RUNNING)
+    machine.ends[const.TIMES, : running.size] = machine.jobs["finish"][running]
+    machine.ends[const.ENDERS, : running.size] = running
+    machine.ends[const.PLACES, running] = np.arange(running.size)
+
+
+def _decides_anew(thing: Policy | Session) -> bool:
+    """Whether a subclass decides otherwise than the class that has the rule."""
+    place = {
+        name: k for k, base in reversed([*enumerate(type(thing).__mro__)]) for name in vars(base)
+    }
+    return min(place.get("decide", LAST), place.get("begin", LAST)) < place.get("rule", -1)
+
+
+def _check_rule(policy: Policy, rule: Rule) -> None:
+    """Refuse a rule that machine code has for another kind of preemption only."""
+    if rule.kind is not RuleKind.PYTHON and rule.kind.grouped != (
+        policy.preempts is Preempts.LEASE
+    ):
+        raise ValueError(
+            f"policy {policy.name!r}: rule {rule.kind.name} does not go with "
+            f"preempts={Preempts(policy.preempts).name}; a policy without rule decides in Python"
+        )

@@ -1,0 +1,1 @@
+"""The least area first, and what else packs gangs anew."""

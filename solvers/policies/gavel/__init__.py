@@ -1,0 +1,1 @@
+"""Gavel's policies: time fractions by linear programs, and leases by them."""

@@ -1,0 +1,1 @@
+"""HiveD: what decides, in Python and as machine code."""

@@ -1,0 +1,1 @@
+"""Themis: its auction, in Python and as machine code."""

@@ -1,0 +1,1 @@
+"""YARN-CS: what decides, in Python and as machine code."""
