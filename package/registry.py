@@ -277,7 +277,9 @@ POLICIES: Mapping[str, PolicyRow] = {
     "gandiva-fair:no-trade": _policy(
         GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
     "max-min-fairness": _policy("solvers.policies.gavel.max_min_fairness.MaxMinFairness"),
-    "finish-time-fairness": _policy("solvers.policies.gavel.finish_time_fairness.FinishTimeFairness"),
+    "finish-time-fairness": _policy(
+        "solvers.policies.gavel.finish_time_fairness.FinishTimeFairness"
+    ),
     "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
     "genie": _policy(GENIE),
     "genie:elastic": _policy(

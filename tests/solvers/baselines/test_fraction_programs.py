@@ -15,7 +15,7 @@ from driven import Case, mixed_cases, one_run
 from few import each_seed, first
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
-from gangsched.solvers.policies import (
+from gangsched.solvers.policies.gavel import (
     finish_time_models,
     max_sum_throughput,
     min_total_duration,
