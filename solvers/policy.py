@@ -27,8 +27,8 @@ from ..instances.arrays import Ints as Ints
 from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
 from ..instances.remembered import once
+from .rule import Key as Key
 from .rule import Rule as Rule
-from .rule import RuleKind as RuleKind
 
 
 class Phase(IntEnum):

@@ -1,59 +1,68 @@
-"""Which of the driver's compiled rules decides like a policy."""
+"""What decides for a policy as machine code, which the policy's own folder exports."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 
-class RuleKind(IntEnum):
-    """Ways to decide that the driver has as machine code."""
+class Key(IntEnum):
+    """By what the machine keeps jobs that wait, the smallest first, ties by (release, number)."""
 
-    PYTHON = 0  #: calls `decide`
-    RELEASE = 1  #: by key, the smallest first: no key
+    NONE = 0  #: it does not
+    RELEASE = 1
     WORK = 2
-    REMAINING = 3  #: work that is left
-    ATTAINED = 4  #: GPU time
-    LEVEL = 5  #: how many thresholds the attained GPU time has reached
-    USERS = 6  #: users by fairness, in each its jobs by fairness
-    FINISH_TIME = 7  #: jobs by finish-time fairness
-    AREA = 8  #: GPU time that is left, by key; with repacking, and perhaps overdue jobs first
-    QUOTAS = 9  #: by release, within whole quotas of the users, which are its numbers
-    CELLS = 10  #: by release, in cells; numbers: quotas, then limits to borrow
-    AUCTION = 11  #: by an auction among the jobs furthest from finish-time fairness
-    DEFICIT = 12  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
-    SHARES = 13  #: the same on several models; the session says which fractions, once in a lease
-    EASY = 14  #: beside the reservation of the first that waits
-    CONSERVATIVE = 15  #: a reservation for each
-    FILLING = 16  #: the least areas that fill the cluster, the widest first; with repacking
-    ISOLATION = 17  #: areas over weights of users; with repacking
-
-    @property
-    def grouped(self) -> bool:
-        """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        kinds = (
-            RuleKind.USERS,
-            RuleKind.FINISH_TIME,
-            RuleKind.AUCTION,
-            RuleKind.DEFICIT,
-            self.SHARES,
-        )
-        return self in kinds
+    LEFT = 3  #: work that is left
+    AREA = 4  #: GPU time that is left
+    ATTAINED = 5  #: GPU time
+    LEVEL = 6  #: how many of the rule's numbers the attained GPU time has reached
+    RETURNED = 7  #: jobs that were stopped first
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Which compiled rule decides like a policy, and its numbers.
+    """Which machine code decides like a policy, and what it knows.
 
     A policy that has it as its attribute ``rule`` must decide the same in Python: tests compare.
 
     Parameters
     ----------
-    kind : RuleKind
+    name : str
+    advance : callable
+        Compiled: (machine, until, most), or (machine, plan, until, most); visits rounds, decides in
+        each, and returns why it stops (:mod:`gangsched.solvers.machine.const`).
+    key : Key
+        Of the jobs that wait.
     numbers : tuple of float
+        Which the rule finds in the machine.
     blocking : bool
+        Whether a job that does not fit holds up those behind it.
+    leases : bool
+        Whether it stops jobs as their leases end, and not at any round.
+    by_user : bool
+        Whether jobs of each user wait, and are selected, on their own.
+    remember : callable, optional
+        (machine, session) to the machine with the memory of the rule.
+    plan : callable, optional
+        (ledger, rules) to what the rule knows beside the machine, a named tuple of arrays.
+    longer : callable, optional
+        A plan to the same with more room.
+    ask, answer : callable, optional
+        (machine, session, state), which asks the session at a decision, and (machine), compiled,
+        which carries on.
     """
 
-    kind: RuleKind
+    name: str
+    advance: Callable[..., Any]
+    key: Key = Key.NONE
     numbers: tuple[float, ...] = ()
     blocking: bool = False
+    leases: bool = False
+    by_user: bool = False
+    remember: Callable[[Any, Any], Any] | None = None
+    plan: Callable[[Any, Any], Any] | None = None
+    longer: Callable[[Any], Any] | None = None
+    ask: Callable[[Any, Any, Any], None] | None = None
+    answer: Callable[[Any], Any] | None = None

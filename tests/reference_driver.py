@@ -32,7 +32,7 @@ from gangsched.instances.model import FULL_SPEED
 from gangsched.solvers.machine.const import MOST_FRUITLESS
 from gangsched.solvers.machine.ledger import Ints, of_rows, to_rows
 from gangsched.solvers.placement import place_by_speed
-from gangsched.solvers.policy import Decision, Phase, Preempts, RuleKind, Start, State
+from gangsched.solvers.policy import Decision, Phase, Preempts, Start, State
 
 Nodes = dict[int, int]
 
@@ -75,7 +75,7 @@ class _Selection:
 class Reference(Simulation):
     """The engine in plain Python."""
 
-    kind = RuleKind.PYTHON
+    rule = None
 
     def begin(self) -> None:
         """Set everything to its state before the first round."""

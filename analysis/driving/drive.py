@@ -29,7 +29,6 @@ from ...solvers.policy import (
     Phase,
     Policy,
     Preempts,
-    RuleKind,
     Rules,
     begin,
     information_of,
@@ -237,7 +236,7 @@ def _advance(
         callback()
         calling = False
 
-    alone = machine.kind is not RuleKind.PYTHON
+    alone = machine.rule is not None
     chunk = MANY if alone else FEW
     with held(lambda: machine.deciding or calling) as signals:
         try:

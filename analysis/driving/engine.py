@@ -16,33 +16,20 @@ from numpy.typing import NDArray
 from ...instances import Schedule
 from ...instances.compiled import entered
 from ...solvers.machine import const, ordered
-from ...solvers.machine.grouped import advance_by_groups
-from ...solvers.machine.keyed import advance_by_key
 from ...solvers.machine.ledger import Ints, of_rows, to_rows
 from ...solvers.machine.machine import Machine, new_machine
-from ...solvers.policies.gavel.deficit import advance_by_deficit, with_classes
-from ...solvers.policies.gavel.shares import (
-    advance_by_shares,
-    give_shares,
-    set_fractions,
-    with_shares,
-)
-from ...solvers.policies.hived.core import advance_by_cells, with_cells
-from ...solvers.policies.themis.auction import advance_by_auction
-from ...solvers.policies.yarn_cs.core import advance_by_quotas
 from ...solvers.policy import (
     Decision,
+    Key,
     Policy,
     Preempts,
     Rule,
-    RuleKind,
     Session,
     Start,
     State,
 )
 from .decisions import check_decision, check_nodes, give_ps, left_out, withheld
 from .past import Past
-from .planned import PLANNED, new_plan, renewed
 from .run import Events
 from .simulation import Simulation
 from .steps import NOTHING, Steps
@@ -52,14 +39,6 @@ SAVED = (
     *("count", "params", "numbers", "memory", "jobs", "nodes", "users", "kinds", "gangs", "least"),
     *("entries", "level", "active", "lists"),
 )
-#: how rules are followed; others by key or by groups
-ADVANCES = {
-    RuleKind.QUOTAS: advance_by_quotas,
-    RuleKind.CELLS: advance_by_cells,
-    RuleKind.AUCTION: advance_by_auction,
-    RuleKind.DEFICIT: advance_by_deficit,
-    RuleKind.SHARES: advance_by_shares,
-}
 LAST = 1_000  # of the bases of a class
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
@@ -72,10 +51,10 @@ class Compiled(Simulation):
         own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
         none = self.instance.kind.needs_ps  # no rule gives parameter servers
         none = none or _decides_anew(self.policy) or _decides_anew(self.session)
-        self._make((not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON))
+        self._make(None if none else getattr(self.session, "rule", own))
 
-    def _make(self, rule: Rule) -> None:
-        """Make the machine for a rule."""
+    def _make(self, rule: Rule | None) -> None:
+        """Make the machine for a rule; Python decides without one."""
         policy, rules, ledger = self.policy, self.rules, self.book
         _check_rule(policy, rule)
         params = [
@@ -85,10 +64,12 @@ class Compiled(Simulation):
             rules.spread,
             -1 if rules.patience is None else rules.patience,
             self.skip,
-            rule.kind,
+            Key.NONE if rule is None else rule.key,
             policy.preempts,
-            rule.blocking,
+            rule is not None and rule.blocking,
             self.asked,
+            rule is None,
+            rule is not None and rule.by_user,
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = 1
@@ -96,25 +77,19 @@ class Compiled(Simulation):
             ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
         self.past = Past()
-        if rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS):
-            self.machine = with_cells(self.machine)
-        elif rule.kind is RuleKind.DEFICIT:
-            self.machine = with_classes(self.machine)
-        elif rule.kind is RuleKind.SHARES:
-            self.machine = with_shares(self.machine, self.session)
-        self.kind = rule.kind
-        self.plan = new_plan(policy, rule, ledger, rules)
+        self.rule, self.plan = rule, None
         self.ask = getattr(self.session, "next_change", None)
-        if self.kind is RuleKind.PYTHON:
+        if rule is None:
             self.steps = Steps(self.instance, ledger, rules)
             self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
             like = self.machine, NOTHING, NOTHING, False, False
             self._carry_out = entered(ordered.carry_out, *like)
-        elif self.plan is not None:
-            self._enter = PLANNED[self.kind]
-        else:
-            grouped = advance_by_groups if self.kind.grouped else advance_by_key
-            self._enter = ADVANCES.get(self.kind, grouped)
+            return
+        if rule.remember is not None:
+            self.machine = rule.remember(self.machine, self.session)
+        if rule.plan is not None:
+            self.plan = rule.plan(ledger, rules)
+        self._enter = rule.advance
 
     def save(self) -> dict[str, Any]:
         """Return what has changed since the begin, as plain data."""
@@ -123,6 +98,7 @@ class Compiled(Simulation):
             **{name: getattr(self.machine, name) for name in SAVED},
             "past": self.past.save(),
             **({} if self.plan is None else {"plan": self.plan._asdict()}),
+            "rule": "" if self.rule is None else self.rule.name,
             "ps": to_rows(self.book.ps),
             "idle": self.idle,
             "deciding": self.deciding,
@@ -130,11 +106,10 @@ class Compiled(Simulation):
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, in a run that has just begun."""
-        kind = int(data["params"][const.KIND])
-        if kind == const.PYTHON != self.kind:  # Python decided until then
-            self._make(Rule(RuleKind.PYTHON))
-        elif kind != self.kind:
-            raise ValueError(f"its rule is not {self.kind.name}")
+        if not data["rule"] and self.rule is not None:  # Python decided until then
+            self._make(None)
+        elif data["rule"] != ("" if self.rule is None else self.rule.name):
+            raise ValueError(f"its rule is {data['rule'] or None!r}")
         if self.plan is not None:
             self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
         for name in SAVED:
@@ -149,14 +124,14 @@ class Compiled(Simulation):
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
-        if self.kind is RuleKind.PYTHON:
+        if self.rule is None:
             return self._advance_python(until, most)
         if self.deciding:
-            self._share()
+            self._ask()
         while True:
             why = self._advance_core(until, most)
             if why == const.DECIDE:
-                self._share()
+                self._ask()
                 return None  # it may take long: let the driver look around
             if why not in (const.ROOM, const.NARROW):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
@@ -166,8 +141,8 @@ class Compiled(Simulation):
         why = self._enter(*seen, const.NONE - 1 if until is None else until, most)
         if why == const.ROOM:
             self.past.take(self.machine)
-        elif why == const.NARROW:
-            self.plan = renewed(self.plan, self.machine)
+        elif why == const.NARROW and self.rule is not None and self.rule.longer is not None:
+            self.plan = self.rule.longer(self.plan)
         elif why == const.STUCK and self.count[const.FRUITLESS] > const.MOST_FRUITLESS:
             raise RuntimeError(
                 f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "
@@ -206,12 +181,13 @@ class Compiled(Simulation):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
         return None
 
-    def _share(self) -> None:
-        """Let the session say which fractions of time are fair in this lease, and go on."""
+    def _ask(self) -> None:
+        """Let the session say what the rule has to know, and go on."""
+        rule: Any = self.rule  # one that asks
         self.deciding = True
-        set_fractions(self.machine, self.session, self._state())
+        rule.ask(self.machine, self.session, self._state())
         self.deciding = False
-        give_shares(self.machine)
+        rule.answer(self.machine)
 
     def _left_out(self) -> bool:
         """Whether nothing is left but jobs that nobody will start."""
@@ -429,12 +405,10 @@ def _decides_anew(thing: Policy | Session) -> bool:
     return min(place.get("decide", LAST), place.get("begin", LAST)) < place.get("rule", -1)
 
 
-def _check_rule(policy: Policy, rule: Rule) -> None:
+def _check_rule(policy: Policy, rule: Rule | None) -> None:
     """Refuse a rule that machine code has for another kind of preemption only."""
-    if rule.kind is not RuleKind.PYTHON and rule.kind.grouped != (
-        policy.preempts is Preempts.LEASE
-    ):
+    if rule is not None and rule.leases != (policy.preempts is Preempts.LEASE):
         raise ValueError(
-            f"policy {policy.name!r}: rule {rule.kind.name} does not go with "
+            f"policy {policy.name!r}: rule {rule.name!r} does not go with "
             f"preempts={Preempts(policy.preempts).name}; a policy without rule decides in Python"
         )

@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..policy import Decision, Floats, Ints, Phase, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Floats, Ints, Phase, Preempts, Rule, State, ranked
+from .core import advance
 
 __all__ = ["LtgfPolicy", "NeverEnds", "PrintedLtgf"]
 
@@ -97,7 +98,10 @@ class LtgfPolicy:
     def rule(self) -> Rule:
         """The compiled rule."""
         flags = (self.fair_share == "quota", self.job_key == "rho-minus", self.renewal_first)
-        return Rule(RuleKind.USERS, tuple(float(flag) for flag in flags))
+        return Rule(
+            name="ltgf", advance=advance, numbers=tuple(map(float, flags)), leases=True,
+            by_user=True,
+        )  # fmt: skip
 
     def decide(self, state: State) -> Decision:
         """Return the picks of Algorithm 1 in their order, then the other candidates."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..policy import Phase, Preempts, RuleKind
+from ..policy import Key, Phase, Preempts
 
 
 class EventKind(IntEnum):
@@ -21,14 +21,10 @@ class EventKind(IntEnum):
 
 #: so many segments in a row that end without progress are taken for a policy that never ends
 MOST_FRUITLESS = 100_000
-#: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, *_ = map(int, RuleKind)
-QUOTAS, CELLS, AUCTION = int(RuleKind.QUOTAS), int(RuleKind.CELLS), int(RuleKind.AUCTION)
-DEFICIT, SHARES = int(RuleKind.DEFICIT), int(RuleKind.SHARES)
-
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
 NEVER, LEASE, ALWAYS = (int(kind) for kind in Preempts)
+NO_KEY, RELEASE, WORK, LEFT, AREA, ATTAINED, LEVEL, RETURNED = (int(key) for key in Key)
 
 #: counters
 NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = range(10)
@@ -36,8 +32,10 @@ FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
 #: why the core returns, and how a round opens where it does not
 DONE, UNTIL, MORE, ROOM, DECIDE, STUCK, QUIET, READY = range(8)
 NARROW = 8  # a plan needs more room, or new prices
-#: parameters: the rules, and how the policy preempts and blocks
-TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
+#: parameters: the rules, and how the policy preempts, blocks and is asked; RANKED: whether lists
+#: are by rank, as Python sees them; GROUPS: whether users are groups of their own
+TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KEY, PREEMPTS, BLOCKING, ASKED = range(10)
+RANKED, GROUPS = 10, 11
 NONE = 2**62
 #: rows of `lists`
 COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)

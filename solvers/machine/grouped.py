@@ -1,16 +1,17 @@
-"""LTGF and Themis: users by fairness, in each its jobs by fairness.
+"""Leases by groups of jobs: the users, the least served first, or all jobs as one group.
 
-They order only the candidates that fit, in one heap a user; full orders are made only when a
-selected job finds no place.
+A rule gives each candidate a tier and a score. Only those that fit are ordered, in one heap a
+group; full orders are made only when a selected job finds no place. The first of the rule's numbers
+says whether a user is served fairly by its quota, and not by its fair share.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...instances.compiled import inlined, inner, tiered
+from ...instances.compiled import inlined, inner
 from . import const
-from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
+from .machine import new_lease, put, user_at
 from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
 
 #: when one in so many of a heap was taken off as too large, all others that are go at once: so
@@ -20,7 +21,7 @@ MANY = 64
 
 @inner
 def _group(m, j):
-    return m.jobs[j].user if m.params[const.KIND] == const.LTGF else 0
+    return m.jobs[j].user if m.params[const.GROUPS] else 0
 
 
 @inner
@@ -87,38 +88,10 @@ def pop_first(m, row, base, n):
 
 
 @inner
-def score(m, j, lease):
-    """Fairness of a candidate: rho or rho^- of LTGF, minus Themis's rho."""
-    now = m.count[const.NOW]
-    current = now - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
-    if m.params[const.KIND] != const.LTGF:
-        left = m.jobs[j].left - (done_by(m, j, now) if current else 0)
-        life = now - m.jobs[j].visible
-        jobs = float(m.active[2])
-        if life > 0:
-            total = m.active[1] + m.active[2] * (now - m.active[0]) - m.jobs[j].active_start
-            jobs = total / life
-        m.jobs[j].score = -((now - m.jobs[j].release + left) / (m.jobs[j].work * jobs))
-        return
-    m.jobs[j].tier = 2 * m.jobs[j].urgency
-    if m.numbers[2] > 0 and m.jobs[j].phase != const.RUNNING:
-        m.jobs[j].tier += 1
-    attained = m.jobs[j].held + m.jobs[j].gpus * current
-    fair = job_fair_at(m, j, now)
-    if m.numbers[1] > 0:
-        fair = fair + lease * m.kinds[m.jobs[j].kind_of].slope
-        m.jobs[j].score = attained / fair if fair > 0 else np.inf
-    elif attained == 0:
-        m.jobs[j].score = 0.0
-    else:
-        m.jobs[j].score = attained / fair if fair > 0 else np.inf
-
-
-@inner
 def _set_user_key(m, u, lease):
     """Fairness of a user at the end of the lease, if what was picked ran through it."""
     now = m.count[const.NOW]
-    if m.params[const.KIND] != const.LTGF:
+    if not m.params[const.GROUPS]:
         m.users[u].key = 0.0
         return
     attained = m.users[u].base + m.users[u].rate * now + m.users[u].picked
@@ -130,10 +103,13 @@ def _set_user_key(m, u, lease):
 
 
 @inner
-def _decide_by_groups(m):
-    now = m.count[const.NOW]
-    lease = new_lease(m, now) - now
-    groups = m.users.size if m.params[const.KIND] == const.LTGF else 1
+def list_groups(m):
+    """List who waits or has no lease any more, and fits, by group in the list GROUP.
+
+    Returns how many they are, none where no waiting job fits: then whoever runs goes on; GPUs that
+    there are for them, leases that have ended, and the fewest GPUs that one of them needs.
+    """
+    now, groups = m.count[const.NOW], m.users.size if m.params[const.GROUPS] else 1
     room, expired, waits = m.count[const.FREE], 0, m.count[const.WAITS]
     for u in range(groups):
         m.users[u].picked = m.users[u].group_length = 0
@@ -143,14 +119,14 @@ def _decide_by_groups(m):
         if m.jobs[j].lease_end <= now:
             room += m.jobs[j].gpus
             expired += 1
-        elif m.params[const.KIND] == const.LTGF:
+        elif m.params[const.GROUPS]:
             m.users[m.jobs[j].user].picked += m.jobs[j].gpus * (m.jobs[j].lease_end - now)
     smallest, least = const.NONE, const.NONE
     for g in range(m.gangs.size):
         if m.gangs[g].waiting:
             smallest = min(smallest, m.gangs[g].size)
     if room < smallest:
-        return  # no waiting job fits: whoever runs goes on
+        return 0, room, expired, least
     for i in range(waits + m.count[const.RUNS]):
         j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.RUNNERS, i - waits]
         m.jobs[j].mark = const.NOT_CANDIDATE
@@ -171,16 +147,21 @@ def _decide_by_groups(m):
             u = _group(m, j)
             m.lists[const.GROUP, m.users[u].group_at + m.users[u].group_length] = j
             m.users[u].group_length += 1
-            score(m, j, lease)
-    for u in range(groups):
+    return at, room, expired, least
+
+
+@inner
+def lease_groups(m, room, expired, least):
+    """Select and place the listed jobs, which have tiers and scores."""
+    lease = new_lease(m, m.count[const.NOW]) - m.count[const.NOW]
+    for u in range(m.users.size if m.params[const.GROUPS] else 1):
         if m.users[u].group_length:
             heapify(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
             _set_user_key(m, u, lease)
-    guarded = m.params[const.KIND] == const.LTGF and m.params[const.PATIENCE] >= 0 and expired > 0
+    guarded = m.params[const.GROUPS] and m.params[const.PATIENCE] >= 0 and expired > 0
     selected, kept, room = pick(m, room, lease, guarded, 0, 0, least)
-    if selected == 0:
-        return  # then every expired job has been picked
-    _place_groups(m, selected, kept, expired)
+    if selected:  # otherwise every expired job has been picked
+        _place_groups(m, selected, kept, expired)
 
 
 @inner
@@ -217,7 +198,7 @@ def pick(m, room, lease, guarded, selected, kept, least):
         _set_user_key(m, m.jobs[j].user, lease)
     while room >= least:
         best = -1
-        for u in range(m.users.size if m.params[const.KIND] == const.LTGF else 1):
+        for u in range(m.users.size if m.params[const.GROUPS] else 1):
             gone = 0
             while m.users[u].group_length:
                 top = m.lists[const.GROUP, m.users[u].group_at]
@@ -356,15 +337,3 @@ def backfill_groups(m, started, failed, own):
                 note_refusal(m, j)
             started = more
     return started
-
-
-@tiered(seconds=5, most=const.MANY_NUMBERS)
-def advance_by_groups(m, until, most):
-    """As :func:`advance_by_key`, for LTGF and Themis."""
-    for _ in range(most):
-        why = open_round(m, until)
-        if why < const.QUIET:
-            return why
-        if why == const.READY:
-            _decide_by_groups(m)
-    return const.MORE

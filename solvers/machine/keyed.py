@@ -1,10 +1,15 @@
-"""Policies with a key, smallest first: FIFO, SJF, SRTF, LAS, Tiresias and smallest area."""
+"""Rules by a key, the smallest first: :class:`~gangsched.solvers.rule.Key` has those of jobs.
+
+By area gangs are packed anew where it is needed, and with a number overdue jobs come first: those
+that have been without GPUs for so many seconds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...instances.compiled import inlined, inner, tiered
+from ..policy import Key, Rule
 from . import const
 from .machine import (
     best_waiting,
@@ -40,7 +45,7 @@ def _sort_running(m):
 
 @inner
 def _is_guarded(m):
-    return m.params[const.KIND] == const.AREA and m.numbers.size > 0
+    return m.params[const.KEY] == const.AREA and m.numbers.size > 0
 
 
 @inner
@@ -145,10 +150,10 @@ def _decide_by_key(m):
     if selected == 0 and losers == 0:
         return
     before, done, started, failed = losers, False, 0, 0
-    if m.params[const.KIND] == const.AREA:
+    if m.params[const.KEY] == const.AREA:
         started, failed, losers, done = repack(m, selected, kept, losers)
     if not done:
-        expired = (always and runs > 0) or m.params[const.KIND] == const.AREA
+        expired = (always and runs > 0) or m.params[const.KEY] == const.AREA
         started, failed, kept, losers = place_selected(m, selected, kept, losers, expired)
     if losers > before:
         _sort_by_key(m, const.LOSERS, losers)
@@ -201,3 +206,9 @@ def advance_by_key(m, until, most):
             if _is_guarded(m):
                 _wait_for_overdue(m)
     return const.MORE
+
+
+def by_key(key: Key, numbers: tuple[float, ...] = (), *, blocking: bool = False) -> Rule:
+    """Return the rule that takes jobs by a key."""
+    name = f"by {key.name.lower()}"
+    return Rule(name=name, advance=advance_by_key, key=key, numbers=numbers, blocking=blocking)

@@ -16,7 +16,7 @@ from ...instances.arrays import distinct, first_of
 from ...instances.compiled import inlined, inner
 from ...instances.model import FULL_SPEED
 from ..placement import reaches
-from ..policy import Rule, RuleKind
+from ..policy import Key, Rule
 from . import const
 from .ledger import Ints, Ledger, record
 
@@ -100,7 +100,7 @@ def enter(m, row, counter, j):
     """Put j into a list: at its end, or at its place by rank where Python decides."""
     n = m.count[counter]
     m.count[counter] = n + 1
-    if m.params[const.KIND] != const.PYTHON:
+    if not m.params[const.RANKED]:
         m.lists[row, n], m.jobs[j].place_in = j, n
         return
     at, rank = n, m.jobs[j].rank
@@ -129,7 +129,7 @@ def leave(m, row, counter, j):
     """Take j out of a list."""
     m.count[counter] -= 1
     n = m.count[counter]
-    if m.params[const.KIND] == const.PYTHON:
+    if m.params[const.RANKED]:
         for k in range(_place_by_rank(m, row, n + 1, m.jobs[j].rank), n):
             m.lists[row, k] = m.lists[row, k + 1]
         return
@@ -333,44 +333,36 @@ def best_waiting(m, room):
 
 
 @inner
-def _has_key(m):
-    """Whether jobs have a key."""
-    kind = m.params[const.KIND]
-    others = const.AREA, const.QUOTAS, const.CELLS
-    return const.FIFO <= kind <= const.TIRESIAS or kind in others
-
-
-@inner
 def set_key(m, j, t):
     """Note the key of j at t."""
-    kind = m.params[const.KIND]
+    key = m.params[const.KEY]
     current = t - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
-    if kind == const.FIFO or kind == const.QUOTAS:
+    if key == const.RELEASE:
         m.jobs[j].key = 0
-    elif kind == const.CELLS:  # jobs that were stopped first
+    elif key == const.RETURNED:
         m.jobs[j].key = 1 if m.jobs[j].starts == 0 else 0
-    elif kind == const.SJF:
+    elif key == const.WORK:
         m.jobs[j].key = m.jobs[j].work
-    elif kind == const.SRTF or kind == const.AREA:
+    elif key == const.LEFT or key == const.AREA:
         m.jobs[j].key = m.jobs[j].left
         if m.jobs[j].phase == const.RUNNING:
             m.jobs[j].key -= done_by(m, j, t)
-        if kind == const.AREA:
+        if key == const.AREA:
             m.jobs[j].key *= m.jobs[j].gpus
-    elif kind == const.LAS:
+    elif key == const.ATTAINED:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
-    elif kind == const.TIRESIAS:
+    elif key == const.LEVEL:
         attained = m.jobs[j].held + m.jobs[j].gpus * current
-        queue = 0
+        level = 0
         for k in range(m.numbers.size):
             if attained >= m.numbers[k]:
-                queue += 1
-        m.jobs[j].key = queue
+                level += 1
+        m.jobs[j].key = level
 
 
 @inner
 def _next_demotion(m, j):
-    """When a running job reaches the next threshold of Tiresias."""
+    """When a running job reaches the next level."""
     for k in range(m.numbers.size):
         missing = np.int64(m.numbers[k]) - m.jobs[j].held
         if m.jobs[j].key == k:
@@ -407,7 +399,7 @@ def _to_wait(m, j, t, stays):
     m.jobs[j].phase, m.jobs[j].since = const.WAITING, t
     enter(m, const.WAITERS, const.WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting += 1
-    if stays and _has_key(m):
+    if stays and m.params[const.KEY] != const.NO_KEY:
         set_key(m, j, t)
         push(m, j)
 
@@ -515,7 +507,7 @@ def _next_round(m):
         return 0 if now < 0 else now + tau
     if now < 0:
         return best
-    demotions = waits > 0 and m.params[const.KIND] == const.TIRESIAS
+    demotions = waits > 0 and m.params[const.KEY] == const.LEVEL
     leases = (waits > 0 or m.params[const.ASKED]) and m.params[const.PREEMPTS] == const.LEASE
     length, end = m.params[const.LEASE_LENGTH], const.NONE
     for i in range(runs):
@@ -543,16 +535,16 @@ def _next_round(m):
                     if time > now:
                         best = min(best, time)
                     # who is selected can change, though not who runs
-                    if m.params[const.KIND] == const.SRTF:
+                    if m.params[const.KEY] == const.LEFT:
                         best = min(best, now + tau)
-        if m.params[const.KIND] == const.AREA:
+        if m.params[const.KEY] == const.AREA:
             for i in range(waits):
                 if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
                     best = min(best, now + tau)
                     break
         if m.count[const.TIMER] > now:
             best = min(best, round_up(m.count[const.TIMER], tau))
-        if m.params[const.KIND] == const.LAS:
+        if m.params[const.KEY] == const.ATTAINED:
             best = min(best, now + tau)
     return best
 
@@ -665,8 +657,8 @@ def open_round(m, until):
 # --- a new machine --------------------------------------------------------------------------------
 
 
-def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -> Machine:
-    """Return the machine of a ledger before the first round."""
+def new_machine(book: Ledger, params: list[int], rule: Rule | None, *, elastic: bool) -> Machine:
+    """Return the machine of a ledger before the first round; Python decides without a rule."""
     jobs, nodes, users = book.jobs, book.nodes, book.users
     n, total = jobs.size, int(nodes["size"].sum())
     able = np.flatnonzero(jobs["phase"] != const.REJECTED)
@@ -677,8 +669,8 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
     model, sizes = np.divmod(codes, most_size + 1)
     level = np.zeros((sizes.size, most_size + 1), dtype=np.int64)
     np.add.at(level, (nodes["kind"], nodes["free"]), 1)
-    anywhere = params[const.SPREAD] or rule.kind is RuleKind.PYTHON
-    widest = jobs["gpus"] * (2 if elastic and rule.kind is RuleKind.PYTHON else 1)
+    anywhere = params[const.SPREAD] or rule is None
+    widest = jobs["gpus"] * (2 if elastic and rule is None else 1)
     most = np.minimum(widest, nodes.size) if anywhere else -(-widest // sizes.min())
     jobs["offset"] = np.cumsum(most) - most
     sets, jobs["reach"] = reaches(book.speeds)
@@ -691,12 +683,12 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
     return Machine(
         count=count,
         params=np.array(params, dtype=np.int64),
-        numbers=np.array(rule.numbers, dtype=np.float64),
+        numbers=np.array(() if rule is None else rule.numbers, dtype=np.float64),
         jobs=jobs,
         nodes=nodes,
         users=users,
         kinds=_kinds(jobs, users),
-        gangs=_gangs(jobs, by_user=rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS)),
+        gangs=_gangs(jobs, by_user=rule is not None and rule.by_user and rule.key is not Key.NONE),
         least=np.full(len(sets), const.NONE, dtype=np.int64),
         entries=np.zeros(int(most.sum()), dtype=ENTRY),
         speeds=book.speeds,

@@ -19,10 +19,10 @@ from ..policy import (
     Phase,
     Preempts,
     Rule,
-    RuleKind,
     Rules,
     State,
 )
+from .backfilled import conservative, easy
 from .backfilling_core import easy_starts, new_calendar, reserve, take, turn
 
 Columns = tuple[Ints, Ints, Ints, Ints, Ints]
@@ -154,7 +154,7 @@ class Easy(_Backfilling):
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.EASY, (self.overestimate,))
+        return easy(self)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""
@@ -319,7 +319,7 @@ class Conservative(_Backfilling):
     @property
     def rule(self) -> Rule:
         """The compiled rule, where gangs do not spread."""
-        return Rule(RuleKind.CONSERVATIVE, (self.overestimate,))
+        return conservative(self)
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Reservations:
         """Begin a session without reservations."""

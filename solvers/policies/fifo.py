@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Preempts, Rule, RuleKind, State
+from ..machine.keyed import by_key
+from ..policy import Decision, Key, Preempts, Rule, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Fifo:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.RELEASE, blocking=self.blocking)
+        return by_key(Key.RELEASE, blocking=self.blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (release, number)."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...instances import Cluster, User
-from ..policy import Decision, Preempts, Rule, RuleKind, Rules, State, ranked
+from ..machine.keyed import by_key
+from ..policy import Decision, Key, Preempts, Rule, Rules, State, ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Las:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.ATTAINED)
+        return by_key(Key.ATTAINED)
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Las:
         """Return the policy, which remembers nothing.

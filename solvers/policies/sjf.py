@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
+from ..machine.keyed import by_key
+from ..policy import Decision, Information, Key, Preempts, Rule, State, ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Sjf:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.WORK, blocking=self.blocking)
+        return by_key(Key.WORK, blocking=self.blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (work, release, number)."""

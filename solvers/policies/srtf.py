@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
+from ..machine.keyed import by_key
+from ..policy import Decision, Information, Key, Preempts, Rule, State, ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Srtf:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.REMAINING)
+        return by_key(Key.LEFT)
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (remaining time, release, number)."""

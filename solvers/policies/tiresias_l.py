@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..policy import Decision, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..machine.keyed import by_key
+from ..policy import Decision, Ints, Key, Preempts, Rule, State, ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class TiresiasL:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.LEVEL, tuple(float(t) for t in self.thresholds))
+        return by_key(Key.LEVEL, tuple(float(t) for t in self.thresholds))
 
     def _queue(self, state: State, jobs: Ints) -> Ints:
         return np.searchsorted(np.array(self.thresholds), state.attained(jobs), side="right")

@@ -493,7 +493,7 @@ def test_a_rule_for_another_kind_of_preemption_is_refused(engine: Any) -> None:
         preempts = Preempts.LEASE
 
     if engine == "compiled":
-        with pytest.raises(ValueError, match="rule LEVEL does not go with preempts=LEASE"):
+        with pytest.raises(ValueError, match="rule 'by level' does not go with preempts=LEASE"):
             drive(instance([1], (0, 1, 1)), Odd(), engine=engine)
     else:  # which asks `decide`
         assert drive(instance([1], (0, 1, 1)), Odd(), engine=engine).records.end.tolist() == [1]

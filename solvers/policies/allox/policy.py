@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from ....instances import Cluster, User
 from ....instances.model import check_real
-from ...policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
+from ...machine.keyed import by_key
+from ...policy import Decision, Information, Ints, Key, Preempts, Rule, Rules, State, ranked
 from .on_models import AlloxOnModels, matched_starts
 
 
@@ -116,9 +117,9 @@ class Allox:
         return AlloxOnModels(cluster, rules, self.served, self.next_change)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> Rule | None:
         """The compiled rule: with all users, that of the shortest job first."""
-        return Rule(RuleKind.WORK if self.alpha == 1 else RuleKind.PYTHON)
+        return by_key(Key.WORK) if self.alpha == 1 else None
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that are served by (work, release, number), on one GPU model."""

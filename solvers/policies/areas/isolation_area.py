@@ -18,12 +18,12 @@ from ...policy import (
     Phase,
     Preempts,
     Rule,
-    RuleKind,
     Rules,
     State,
     ranked,
 )
 from .isolation_area_core import PARTS, advance, weigh
+from .repacked import by_isolation
 
 
 class _Isolation:
@@ -172,7 +172,7 @@ class IsolationArea:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.ISOLATION, (float(self.power), float(self.size)))
+        return by_isolation(float(self.power), float(self.size))
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Isolation:
         """Begin a session in which nobody has come."""

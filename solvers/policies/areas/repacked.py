@@ -7,7 +7,8 @@ change places, so that to sort it by insertion is O(jobs) mostly.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from ...machine import const
 from ...machine.ledger import Ints, Ledger
 from ...machine.machine import done_by, open_round
 from ...machine.ordered import follow_first
-from ...policy import Rule, RuleKind
+from ...rule import Rule
 from .isolation_area_core import PARTS, advance_users, weight
 
 #: counters: comers that were seen, jobs in the order, until when users are simulated, whether a
@@ -41,11 +42,11 @@ class Order(NamedTuple):
     queue: Ints  # (users, room): jobs of each that are not complete where it is alone
 
 
-def new_order(rule: Rule, book: Ledger) -> Order:
+def new_order(book: Ledger, _: Any, *, users_alone: bool) -> Order:
     """Return the order of nobody."""
     jobs, n = book.jobs, book.jobs.size
     columns, users = np.zeros((5, 0), dtype=np.int64), np.zeros((5, book.users.size), np.int64)
-    if rule.kind is RuleKind.ISOLATION:
+    if users_alone:
         rate = PARTS * jobs["gpus"]
         rows = [jobs["user"], jobs["release"], jobs["rank"], rate, rate * jobs["work"]]
         columns = np.array(rows, dtype=np.int64)
@@ -231,3 +232,14 @@ def advance_isolation(m, p, until, most):
         p.state[OPEN] = 0
         _isolate(m, p)
     return const.MORE
+
+
+FILLING = Rule(name="filling", advance=advance_filling, plan=partial(new_order, users_alone=False))
+
+
+def by_isolation(power: float, size: float) -> Rule:
+    """Return the rule of isolation area with these numbers."""
+    return Rule(
+        name="isolation", advance=advance_isolation, numbers=(power, size),
+        plan=partial(new_order, users_alone=True), longer=longer_queues,
+    )  # fmt: skip

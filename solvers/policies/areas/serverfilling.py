@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...policy import Decision, Information, Ints, Phase, Preempts, Rule, RuleKind, State, ranked
+from ...policy import Decision, Information, Ints, Phase, Preempts, Rule, State, ranked
+from .repacked import FILLING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class ServerFillingSrpt:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.FILLING)
+        return FILLING
 
     def decide(self, state: State) -> Decision:
         """Return the prefix by (gang, size), then the others by size, to be repacked."""

@@ -11,7 +11,8 @@ import numpy as np
 from ....instances import Cluster, User
 from ....instances.check import integer
 from ....instances.model import MOST_TIME
-from ...policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
+from ...machine.keyed import by_key
+from ...policy import Decision, Information, Ints, Key, Preempts, Rule, Rules, State, ranked
 from .priced_models import OnModels
 
 
@@ -94,7 +95,7 @@ class SmallestArea:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.AREA, () if self.guard is None else (float(self.guard),))
+        return by_key(Key.AREA, () if self.guard is None else (float(self.guard),))
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules

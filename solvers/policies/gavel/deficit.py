@@ -7,12 +7,15 @@ fractions are fair, then of each class the gang and the weight.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ....instances.compiled import compiled, inner
 from ...machine import const
 from ...machine.leases import BIDS, give_leases, list_candidates
 from ...machine.machine import Machine, done_by, open_round
+from ...rule import Rule
 from .water_filling import NEAR, STEPS
 
 COUNT = 0
@@ -20,7 +23,7 @@ COUNT = 0
 MAX_MIN, FINISH_TIME = range(2)
 
 
-def with_classes(machine: Machine) -> Machine:
+def with_classes(machine: Machine, _: Any) -> Machine:
     """Return the machine with the classes of jobs that max-min fairness fills up, in that order."""
     jobs = machine.jobs
     columns = [jobs["gpus"] / jobs["weight"], jobs["gpus"], jobs["weight"]]
@@ -190,3 +193,11 @@ def advance_by_deficit(m, until, most):
         if why == const.READY:
             _decide_by_deficit(m)
     return const.MORE
+
+
+def by_deficits(fractions: int) -> Rule:
+    """Return the rule of fair fractions of the time, by either of these ways."""
+    return Rule(
+        name="deficit", advance=advance_by_deficit, numbers=(float(fractions),), leases=True,
+        remember=with_classes,
+    )  # fmt: skip

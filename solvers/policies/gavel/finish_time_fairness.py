@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from ....instances import Cluster, User
 from ....instances.arrays import Floats
-from ...policy import Decision, Information, Preempts, Rule, RuleKind, Rules, State
+from ...policy import Decision, Information, Preempts, Rule, Rules, State
+from .deficit import FINISH_TIME, by_deficits
 from .finish_time_models import FinishTimeOnModels
 from .time_fractions import Sharing, TimeFractions, by_deficit
 from .water_filling import best_finish_time
@@ -227,7 +228,7 @@ class FinishTimeFairness:
     @property
     def rule(self) -> Rule:
         """The compiled rule, on one GPU model."""
-        return Rule(RuleKind.DEFICIT, (1.0,))
+        return by_deficits(FINISH_TIME)
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

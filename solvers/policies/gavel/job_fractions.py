@@ -11,8 +11,9 @@ from ....instances import Cluster
 from ....instances.model import FULL_SPEED
 from ...growing import longer
 from ...placement import place
-from ...policy import Decision, Floats, Ints, Rule, RuleKind, Rules, State
+from ...policy import Decision, Floats, Ints, Rules, State
 from .model_leases import Received, lease_out
+from .shares import SHARES
 
 UNKNOWN = -1  # whether a gang has a place
 
@@ -30,7 +31,7 @@ class JobFractions:
     """
 
     always_asked = True  # a faster model may be free
-    rule = Rule(RuleKind.SHARES)
+    rule = SHARES
     #: columns by job that a session remembers
     columns: tuple[str, ...] = ("fractions",)
 

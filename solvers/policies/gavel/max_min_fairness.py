@@ -15,8 +15,10 @@ from ....instances import Cluster, User
 from ...growing import longer
 from ...highs import Maximum
 from ...placement import place
-from ...policy import Decision, Floats, Ints, Preempts, Rule, RuleKind, Rules, State
+from ...policy import Decision, Floats, Ints, Preempts, Rule, Rules, State
+from .deficit import MAX_MIN, by_deficits
 from .model_leases import Received, lease_out
+from .shares import SHARES
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 from .water_filling import water_filling
 
@@ -146,7 +148,7 @@ class MaxMinOnModels:
     """
 
     always_asked = True  # a faster model may be free
-    rule = Rule(RuleKind.SHARES)
+    rule = SHARES
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
@@ -309,7 +311,7 @@ class MaxMinFairness:
     @property
     def rule(self) -> Rule:
         """The compiled rule, on one GPU model."""
-        return Rule(RuleKind.DEFICIT, (0.0,))
+        return by_deficits(MAX_MIN)
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

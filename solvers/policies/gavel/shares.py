@@ -38,6 +38,7 @@ from ...machine.machine import (
 )
 from ...machine.place import free_of_model, place_on_model, settle
 from ...policy import State
+from ...rule import Rule
 
 BEFORE, MODEL, ROOM, FIRST, LEASE, SECONDS = range(6)
 #: lists of this rule: jobs whose GPUs are given anew, who is to run, and heaps
@@ -333,3 +334,9 @@ def advance_by_shares(m, until, most):
                 return const.DECIDE
             give_shares(m)
     return const.MORE
+
+
+SHARES = Rule(
+    name="shares", advance=advance_by_shares, leases=True, remember=with_shares, ask=set_fractions,
+    answer=give_shares,
+)  # fmt: skip

@@ -16,6 +16,8 @@ size. Rows of the machine's memory:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ....instances.compiled import inlined, inner, tiered
@@ -34,7 +36,6 @@ from ...machine.machine import (
     speed_on_new,
     take_new,
 )
-from ...policy import RuleKind
 from .buddy_cells import quota_cells
 
 UNBOUND, IDLE, QUOTA, LENT, PLACE, WITHIN, TOP, FIRST, PHYSICAL, VIRTUAL = range(10)
@@ -44,11 +45,9 @@ USED, PASSED, HOLDERS = range(10, 13)
 HOLDING, GONE, KILLED, STARTED = const.GROUP, const.LOSERS, const.PICKED, const.STARTED
 
 
-def with_cells(machine: Machine) -> Machine:
-    """Return the machine with the memory of the rules by quotas and by cells, all cells free."""
+def with_cells(machine: Machine, _: Any) -> Machine:
+    """Return the machine with memory for cells, which are all free."""
     users = machine.users.size
-    if machine.params[const.KIND] == RuleKind.QUOTAS:
-        return machine._replace(memory=np.zeros((1, users), dtype=np.int64))
     node, gpus = int(machine.nodes["size"][0]), int(machine.nodes["size"].sum())
     tops = [quota_cells(int(quota), node) for quota in machine.numbers[:users].tolist()]
     sizes = np.array([size for own in tops for size in own], dtype=np.int64)

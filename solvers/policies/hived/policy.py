@@ -12,9 +12,10 @@ import numpy as np
 
 from ....instances import Cluster, Job, User
 from ....instances.model import check_real
-from ...policy import Decision, Ints, Preempts, Rule, RuleKind, Rules, State
+from ...policy import Decision, Ints, Key, Preempts, Rule, Rules, State
 from ..yarn_cs.policy import quotas_of
 from .buddy_cells import Buddies, Cell, cell_sizes, quota_cells
+from .core import advance_by_cells, with_cells
 
 
 @dataclass(slots=True)
@@ -357,7 +358,10 @@ class Lending:
         """The compiled rule, which keeps cells of its own."""
         numbers = [*self.quotas.tolist(), *self.cells.limits]
         blocking = not self.policy.backfill
-        return Rule(RuleKind.CELLS, tuple(map(float, numbers)), blocking=blocking)
+        return Rule(
+            name="cells", advance=advance_by_cells, key=Key.RETURNED, by_user=True,
+            numbers=tuple(map(float, numbers)), blocking=blocking, remember=with_cells,
+        )  # fmt: skip
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes, and those that are killed for them."""

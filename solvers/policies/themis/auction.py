@@ -11,11 +11,10 @@ import numpy as np
 
 from ....instances.compiled import compiled, inner
 from ...machine import const
-from ...machine.grouped import score
 from ...machine.leases import BIDS, give_leases, list_candidates
 from ...machine.machine import done_by, new_lease, open_round
-from .knapsack import knapsack
-from .policy import UNITS
+from .greedy import score
+from .knapsack import UNITS, knapsack
 
 
 @inner
@@ -104,7 +103,7 @@ def hold_auction(m, candidates, room):
 def _score_all(m, candidates):
     for i in range(candidates):
         m.jobs[m.lists[BIDS, i]].tier = 2
-        score(m, m.lists[BIDS, i], 0)
+        score(m, m.lists[BIDS, i])
 
 
 @compiled

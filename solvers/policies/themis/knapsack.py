@@ -8,6 +8,9 @@ import numpy as np
 
 from ....instances.compiled import compiled, inner
 
+#: logarithms of values are counted in units of 2 ** -40, so that their sums are exact
+UNITS = 2**40
+
 
 @inner
 def _fill(total: Any, take: Any, gain: Any, gang: Any, i: Any) -> None:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....instances.model import check_real
-from ...policy import Decision, Floats, Information, Ints, Preempts, Rule, RuleKind, State, ranked
+from ...policy import Decision, Floats, Information, Ints, Preempts, Rule, State, ranked
+from .auction import advance_by_auction
+from .greedy import advance_greedily
+from .knapsack import UNITS
 
-#: logarithms of values are counted in units of 2 ** -40, so that their sums are exact
-UNITS = 2**40
 #: a fairness with a larger denominator is left to Python, where no product is too large
 MOST_DIGITS = 10**9
 
@@ -67,7 +68,7 @@ class ThemisGreedy:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.FINISH_TIME)
+        return Rule(name="finish time", advance=advance_greedily, leases=True)
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by falling rho."""
@@ -164,12 +165,13 @@ class Themis:
             raise ValueError(f"themis: fairness={self.fairness} is above 1")
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> Rule | None:
         """The compiled rule, for a fairness of few digits."""
         share = _exact(self.fairness)
         if share.denominator > MOST_DIGITS:
-            return Rule(RuleKind.PYTHON)
-        return Rule(RuleKind.AUCTION, (float(share.numerator), float(share.denominator)))
+            return None
+        numbers = float(share.numerator), float(share.denominator)
+        return Rule(name="auction", advance=advance_by_auction, numbers=numbers, leases=True)
 
     def decide(self, state: State) -> Decision:
         """Return the winners of the auction by falling rho, then all others by falling rho."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ....instances.compiled import inlined, inner, tiered
 from ...machine import const
-from ...machine.machine import begin_run, less, open_round, pop, speed_on_new, take_new
+from ...machine.machine import Machine, begin_run, less, open_round, pop, speed_on_new, take_new
 from ...machine.place import place
 
 #: row of the machine's memory: what is left of each user's quota in this decision
 LEFT = 0
+
+
+def with_quotas(machine: Machine, _: Any) -> Machine:
+    """Return the machine with memory for what is left of quotas."""
+    return machine._replace(memory=np.zeros((1, machine.users.size), dtype=np.int64))
 
 
 @inner

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ....formulations.fair_shares import FairShares
 from ....instances import Cluster, Job, User
 from ...placement import place
-from ...policy import Decision, Ints, Preempts, Rule, RuleKind, Rules, State
+from ...policy import Decision, Ints, Key, Preempts, Rule, Rules, State
+from .core import advance_by_quotas, with_quotas
 
 
 def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
@@ -61,7 +62,10 @@ class _Queues:
     def rule(self) -> Rule:
         """The compiled rule."""
         blocking = not self.policy.backfill
-        return Rule(RuleKind.QUOTAS, tuple(map(float, self.quotas)), blocking=blocking)
+        return Rule(
+            name="quotas", advance=advance_by_quotas, key=Key.RELEASE, by_user=True,
+            numbers=tuple(map(float, self.quotas)), blocking=blocking, remember=with_quotas,
+        )  # fmt: skip
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""

@@ -23,6 +23,7 @@ Numbers of steps, places in a row: those of node n are from ``at[FIRST, n]`` to 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +31,14 @@ from numpy.typing import NDArray
 
 from ...instances.compiled import inner, tiered
 from ...instances.model import FULL_SPEED
-from ...solvers.machine import const
-from ...solvers.machine.ledger import Ints, Ledger
-from ...solvers.machine.machine import begin_run, open_round, speed_on_new, take_new
-from ...solvers.policies.backfilling_core import place
+from ..machine import const
+from ..machine.ledger import Ints, Ledger
+from ..machine.machine import begin_run, open_round, speed_on_new, take_new
+from ..policy import Rules
+from ..rule import Rule
+from .backfilling_core import place
 
+STEPS = 64  #: of free GPUs of a node, at first
 #: counters: comers that were seen, jobs in the queue, jobs that run; how far a decision is; and the
 #: most that any node has held at a time, those that run and reservations
 SEEN, LENGTH, HELD, STAGE, MOST = range(5)
@@ -64,12 +68,12 @@ class Calendar(NamedTuple):
     best: Ints  # (smallest size + 1,): the largest of them
 
 
-def new_queue(policy: Any, book: Ledger, length: int, room: int) -> Calendar:
+def new_queue(book: Ledger, rules: Rules, *, policy: Any, room: int) -> Calendar:
     """Return the plan of a policy before the first round, with room for so many steps a node."""
     jobs, sizes = book.jobs, book.nodes["size"]
     n, total = jobs.size, int(sizes.sum())
     factor = policy.factors(n)
-    seconds = policy.run_times(jobs["work"], book.speeds[:, 0], factor, length)
+    seconds = policy.run_times(jobs["work"], book.speeds[:, 0], factor, rules.round_length)
     at = np.zeros((10, sizes.size), dtype=np.int64)
     at[SIZE], at[LAST] = sizes, 1
     free = np.zeros((sizes.size, room), dtype=np.int64)
@@ -585,3 +589,19 @@ def advance_conservative(m, p, until, most):
         if not _decide_conservative(m, p):
             return const.NARROW
     return const.MORE
+
+
+def easy(policy: Any) -> Rule:
+    """Return the rule of EASY backfilling."""
+    return Rule(
+        name="easy", advance=advance_easy, numbers=(policy.overestimate,),
+        plan=partial(new_queue, policy=policy, room=0),
+    )  # fmt: skip
+
+
+def conservative(policy: Any) -> Rule:
+    """Return the rule of conservative backfilling."""
+    return Rule(
+        name="conservative", advance=advance_conservative, numbers=(policy.overestimate,),
+        plan=partial(new_queue, policy=policy, room=STEPS), longer=more_steps,
+    )  # fmt: skip
