@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....solvers.policies.backfilling.core import Queue
 from ....solvers.policy import Policy, Rule, RuleKind, Rules
 from ..ledger import Ledger
-from .backfilled import Calendar, advance_conservative, advance_easy, more_steps, new_queue
+from .backfilled import advance_conservative, advance_easy, more_steps, queue_of
 from .best_effort import advance_best_effort, new_areas
 from .machine import Machine
 from .priced import PriceLists, advance_priced, new_prices, renew_prices
@@ -33,7 +34,7 @@ def new_plan(policy: Policy, rule: Rule, ledger: Ledger, rules: Rules) -> Any:
         return new_order(rule, ledger)
     if rule.kind in (RuleKind.EASY, RuleKind.CONSERVATIVE):
         steps = STEPS if rule.kind is RuleKind.CONSERVATIVE else 0
-        return new_queue(policy, ledger, rules.round_length, steps)
+        return queue_of(policy, ledger, rules.round_length, steps)
     return None
 
 
@@ -41,4 +42,4 @@ def renewed(plan: Any, machine: Machine) -> Any:
     """Return the records with more room, or new prices."""
     if isinstance(plan, PriceLists):
         return renew_prices(plan, machine)
-    return more_steps(plan) if isinstance(plan, Calendar) else longer_queues(plan)
+    return more_steps(plan) if isinstance(plan, Queue) else longer_queues(plan)
