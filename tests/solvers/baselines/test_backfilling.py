@@ -308,16 +308,6 @@ def test_a_reservation_whose_gpus_are_still_held_is_renewed() -> None:
     assert run.records.first[1] > 900
 
 
-def test_a_conservative_run_that_is_stopped_goes_on_with_its_reservations() -> None:
-    instance = crowd(4, [4, 4])
-    for policy in (Conservative(), Conservative(overestimate=2.0, seed=1)):
-        whole = drive(instance, policy)
-        for until in range(0, whole.now, 300):
-            part = drive(instance, policy, until=until)
-            if part.checkpoint is not None:
-                assert drive(instance, policy, resume=part.checkpoint) == whole
-
-
 @pytest.mark.parametrize("kind", [Easy, Conservative])
 def test_wrong_options_are_refused(kind: Any) -> None:
     name = kind.__name__.lower()
