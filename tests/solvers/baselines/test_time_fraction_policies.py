@@ -23,7 +23,6 @@ from gangsched.solvers.policies.max_min_fairness import MaxMinFairness, max_min_
 from gangsched.solvers.policies.water_filling import best_finish_time, water_filling
 
 
-
 @st.composite
 def gangs(draw: st.DrawFn) -> tuple[list[int], int]:
     gpus = draw(st.integers(1, 12))
