@@ -25,8 +25,13 @@ class Case(NamedTuple):
 
 
 @st.composite
-def cases(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 2, 3, 4), uniform: bool = False) -> Case:
-    """A few nodes, up to three users and ten jobs; shrinks to one job on one node."""
+def cases(
+    draw: st.DrawFn, sizes: tuple[int, ...] = (1, 2, 3, 4), uniform: bool = False, wide: int = 0
+) -> Case:
+    """A few nodes, up to three users and ten jobs; shrinks to one job on one node.
+
+    Gangs are up to so many GPUs too wide for the cluster.
+    """
     node = st.sampled_from(sizes)
     if uniform:
         cluster = [draw(node)] * draw(st.integers(1, 3))
@@ -35,14 +40,15 @@ def cases(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 2, 3, 4), uniform: bool 
     users = draw(st.lists(st.sampled_from([1.0, 2.5, 0.3]), max_size=3))
     owners = [f"u{i}" for i in range(len(users))] or [""]
     row = st.tuples(
-        st.integers(1, sum(cluster)),
+        st.integers(1, sum(cluster) + wide),
         st.integers(1, 600),
         st.integers(0, 300),
         st.sampled_from(owners),
+        st.sampled_from([1.0, 1.0, 3.0]),
     )
     jobs = [
-        Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user)
-        for i, (gpus, work, release, user) in enumerate(
+        Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user, weight=weight)
+        for i, (gpus, work, release, user, weight) in enumerate(
             draw(st.lists(row, min_size=1, max_size=10))
         )
     ]

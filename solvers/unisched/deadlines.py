@@ -10,7 +10,7 @@ import numpy as np
 from ...instances.compiled import compiled
 from ..growing import longer
 from ..placement import place
-from ..policies.backfilling_core import place as place_compiled
+from ..placement_core import place as place_compiled
 from ..policy import Ints, State, WrittenStarts
 from .estimator import DurationEstimates
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...instances.arrays import Ints
 from ...instances.compiled import compiled
 from ...instances.model import FULL_SPEED
-from ..policies.backfilling_core import place
+from ..placement_core import place
 
 Bools = NDArray[np.bool_]
 NEVER = 2**62

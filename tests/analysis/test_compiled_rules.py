@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,9 @@ from reference_driver import drive
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
 POLICIES += ["finish-time-fairness", "max-min-fairness", "min-total-duration"]
+#: those that keep records of their own, beside the machine
+RECORDS = ["easy", "easy:estimates", "conservative", "conservative:estimates"]
+RECORDS += ["serverfilling-srpt", "isolation-area", "smallest-area"]
 RULES: list[dict[str, Any]] = [
     {},
     {"spread": True, "patience": 1_800, "lease": 300},
@@ -82,7 +85,7 @@ def assert_all_ways_agree(instance: Instance[Job], name: str, rules: dict[str, A
     return run
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", [*POLICIES, *RECORDS])
 @pytest.mark.parametrize(("users", "nodes", "size"), first(2, CLUSTERS))
 def test_machine_code_decides_like_python(name: str, users: int, nodes: int, size: int) -> None:
     for seed, rules in enumerate(RULES):
@@ -91,6 +94,7 @@ def test_machine_code_decides_like_python(name: str, users: int, nodes: int, siz
 
 
 SEVERAL = ["themis", "max-min-fairness", "finish-time-fairness", "min-total-duration"]
+SEVERAL += ["smallest-area"]
 
 
 @pytest.mark.parametrize("name", first(1, SEVERAL))
@@ -105,6 +109,17 @@ def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, siz
         run = assert_all_ways_agree(instance, name, rules)
         moves += number_of(run, EventKind.SUSPEND)
     assert moves > 100
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_run_that_python_decided_goes_on_in_python(name: str) -> None:
+    """As runs of earlier versions, which had no rule for it."""
+    own: Any = policy(name)[1]
+    kind = type("Former", (type(own),), {"rule": None, "__slots__": ()})
+    former = kind(**{field.name: getattr(own, field.name) for field in fields(own) if field.init})
+    instance = contended(1, users=3, nodes=4, size=8)
+    part = drive(instance, former, until=2_400)
+    assert drive(instance, own, resume=part.checkpoint) == drive(instance, own)
 
 
 def test_finish_times_that_are_equal_but_for_rounding_are_rounded_alike() -> None:

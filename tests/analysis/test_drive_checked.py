@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driven import Case, cases, checked
 from few import but
-from gangsched.analysis.driving.check import violations
-from gangsched.analysis.driving.run import Run
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Cluster, Instance
 from gangsched.instances.generate import philly_workload
 from gangsched.solvers import (
     Conservative,
@@ -21,6 +19,7 @@ from gangsched.solvers import (
     Fifo,
     GandivaFair,
     Hived,
+    IsolationArea,
     Las,
     LtgfPolicy,
     ServerFillingSrpt,
@@ -36,6 +35,8 @@ from gangsched.solvers import (
 from gangsched.solvers.policies.allox.policy import Allox
 from gangsched.solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
 from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness
+from gangsched.solvers.policies.gavel.max_sum_throughput import MaxSumThroughput
+from gangsched.solvers.policies.gavel.min_total_duration import MinTotalDuration
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
 from reference_driver import drive
 
@@ -92,52 +93,15 @@ POLICIES: dict[str, Policy] = {
     "allox": Allox(alpha=0.5),
     "max-min-fairness": MaxMinFairness(),
     "finish-time-fairness": FinishTimeFairness(),
+    "min-total-duration": MinTotalDuration(),
+    "max-sum-throughput": MaxSumThroughput(),
+    "isolation-area": IsolationArea(),
     "ltgf": LtgfPolicy(),
     "ltgf by quota": LtgfPolicy(fair_share="quota", job_key="rho-minus", renewal_first=True),
     "wild": Wild(),
     "wild at leases": Wild(preempts=Preempts.LEASE, seed=1),
     "wild and blocking": Wild(blocking=True, seed=2),
 }
-
-
-class Case(NamedTuple):
-    """An instance and the rules of its cluster."""
-
-    instance: Instance[Any]
-    rules: dict[str, Any]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    """Few small nodes, contended; shrinks to one job on one node."""
-    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-    users = draw(st.lists(st.sampled_from([1.0, 2.5, 0.3]), max_size=3))
-    owners = [f"u{i}" for i in range(len(users))] or [""]
-    row = st.tuples(
-        st.integers(1, sum(sizes) + 1),
-        st.integers(1, 600),
-        st.integers(0, 300),
-        st.sampled_from(owners),
-        st.sampled_from([1.0, 1.0, 3.0]),
-    )
-    jobs = [
-        Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user, weight=weight)
-        for i, (gpus, work, release, user, weight) in enumerate(
-            draw(st.lists(row, min_size=1, max_size=8))
-        )
-    ]
-    round_length = draw(st.sampled_from([60, 10, 7]))
-    lease = draw(st.integers(1, 4)) * round_length - draw(st.integers(0, 3))
-    rules = {
-        "round_length": round_length,
-        "lease": lease,
-        "overhead": draw(st.integers(0, lease - 1)),
-        "synchronous": draw(st.booleans()),
-        "spread": draw(st.booleans()),
-        "patience": draw(st.sampled_from([None, 0, 120, 21_600])),
-    }
-    weights = [User(f"u{i}", weight) for i, weight in enumerate(users)]
-    return Case(Instance(Cluster.of_sizes(sizes), jobs, weights), rules)
 
 
 def even(case: Case) -> Case:
@@ -155,15 +119,9 @@ def brief(case: Case) -> Case:
     return Case(case.instance, {**rules, "overhead": least})
 
 
-def checked(case: Case, policy: Policy, **how: Any) -> Run:
-    run = drive(case.instance, policy, **case.rules, **how)
-    assert violations(run, preempts=policy.preempts) == []
-    return run
-
-
 @pytest.mark.parametrize("name", but(["conservative"], POLICIES))
 @settings(max_examples=EXAMPLES)
-@given(case=cases(), data=st.data())
+@given(case=cases(wide=1), data=st.data())
 def test_runs_keep_the_rules(name: str, case: Case, data: st.DataObject) -> None:
     policy = POLICIES[name]
     case = {"hived": even, "las": brief}.get(name, lambda case: case)(case)
@@ -181,7 +139,7 @@ def test_runs_keep_the_rules(name: str, case: Case, data: st.DataObject) -> None
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if "wild" not in name])
 @settings(max_examples=EXAMPLES)
-@given(case=cases())
+@given(case=cases(wide=1))
 def test_with_a_node_for_every_job_nobody_waits(name: str, case: Case) -> None:
     jobs = [replace(job, gpus=min(job.gpus, 4), user="") for job in case.instance.jobs]
     roomy = Instance(Cluster.of_sizes([4] * len(jobs)), jobs)

@@ -93,14 +93,6 @@ def test_with_all_users_it_is_the_shortest_job_first(instance: Instance[Any]) ->
     assert ends(instance, Allox()) == ends(instance, Allox(), engine="reference")
 
 
-@given(instances(), st.sampled_from([0.01, 0.4, 0.8]))
-def test_skipping_rounds_changes_nothing(instance: Instance[Any], alpha: float) -> None:
-    policy = Allox(alpha=alpha)
-    skipped = ends(instance, policy)
-    assert skipped == ends(instance, policy, skip=False)
-    assert skipped == ends(instance, policy, skip=False, engine="reference")
-
-
 def test_users_behind_go_first() -> None:
     """On one GPU: v has used nothing when the GPU is free again, so its long job runs first."""
     jobs = [

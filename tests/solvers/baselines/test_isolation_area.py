@@ -146,14 +146,6 @@ def test_it_is_the_formula(seed: int, power: float, size: float) -> None:
     assert run.records.starts.tolist() == wanted.records.starts.tolist()
 
 
-@each_seed(range(4))
-def test_rounds_may_be_skipped_and_engines_agree(seed: int) -> None:
-    instance = crowd(seed)
-    run = drive(instance, IsolationArea())
-    assert drive(instance, IsolationArea(), skip=False) == run
-    assert drive(instance, IsolationArea(), engine="reference") == run
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_for_one_user_or_without_powers_it_is_smallest_area(seed: int) -> None:
     for users in (0, 1):

@@ -22,8 +22,6 @@ from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness, ma
 from gangsched.solvers.policies.gavel.water_filling import best_finish_time, water_filling
 from reference_driver import drive
 
-POLICIES = [MaxMinFairness(), FinishTimeFairness()]
-
 
 @st.composite
 def gangs(draw: st.DrawFn) -> tuple[list[int], int]:
@@ -98,35 +96,6 @@ def test_the_best_finish_time_is_that_of_bisection(
             low, high = (low, middle) if fits(middle) else (middle, high)
     columns = (np.array(column, dtype=float) for column in (left, since, whole))
     assert best_finish_time(np.array(gang), gpus, *columns) == pytest.approx(float(high), rel=1e-12)
-
-
-@st.composite
-def instances(draw: st.DrawFn) -> Instance[Any]:
-    jobs = [
-        Job(
-            id=f"j{i}",
-            gpus=draw(st.integers(1, 4)),
-            work=draw(st.integers(1, 500)),
-            release=draw(st.integers(0, 500)),
-            weight=draw(st.sampled_from([1.0, 2.5])),
-        )
-        for i in range(draw(st.integers(1, 8)))
-    ]
-    return Instance(Cluster.of_sizes([4, 2]), jobs)
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@given(instance=instances(), synchronous=st.booleans())
-def test_engines_and_skipping_agree(policy: Any, instance: Any, synchronous: bool) -> None:
-    def ends(**how: Any) -> list[int]:
-        options = {"lease": 120, "overhead": 20, "synchronous": synchronous, **how}
-        end: list[int] = drive(instance, policy, **options).records.end.tolist()
-        return end
-
-    expected = ends(skip=False, engine="reference")
-    assert ends() == expected
-    assert ends(engine="reference") == expected
-    assert all(end >= 0 for end in expected)
 
 
 def pieces(jobs: list[Job], gpus: int, policy: Any, **options: Any) -> list[tuple[str, int, int]]:

@@ -8,24 +8,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...instances import Cluster, User
-from ...instances.check import check_real, integer
-from ...instances.model import FULL_SPEED
-from ..policy import (
+from ....instances import Cluster, User
+from ....instances.check import check_real, integer
+from ....instances.model import FULL_SPEED
+from ...policy import (
     Decision,
     Floats,
     Information,
     Ints,
-    Phase,
     Preempts,
     Rule,
     Rules,
     State,
 )
-from .backfilled import conservative, easy
-from .backfilling_core import easy_starts, new_calendar, reserve, take, turn
+from . import core
+from .core import Queue
+from .rounds import conservative, easy
 
-Columns = tuple[Ints, Ints, Ints, Ints, Ints]
+#: (times, ptr, node, gpus) of jobs: when those that run are to end, or those that wait to begin
+Columns = tuple[Ints, Ints, Ints, Ints]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class _Backfilling:
         return -(-exact // length) * length
 
     def running(self, state: State) -> Columns:
-        """Return begin, expected end and (ptr, node, gpus) of all that run.
+        """Return expected end and (ptr, node, gpus) of all that run.
 
         Who runs longer than was expected is to end at the next round.
         """
@@ -72,7 +73,52 @@ class _Backfilling:
         ends = state.since[jobs] + self.seconds(state, jobs, state.speed[jobs])
         ends = np.where(state.speed[jobs] > 0, ends, state.lease_end[jobs])  # others are profiled
         ends = np.where(ends > state.now, ends, state.now // length * length + length)
-        return state.since[jobs], ends, *state.places(jobs)
+        return ends, *state.places(jobs)
+
+    def queue(self, state: State, jobs: Ints, running: Columns, room: int = 0) -> Queue:
+        """Return a queue with those that run, then `jobs`, none of which is in line."""
+        ends, held, *_ = running
+        plan = core.new_queue(
+            np.array(state.sizes),
+            np.concatenate([np.diff(held), state.gpus[jobs]]),  # those that run have their places
+            np.concatenate([ends, self.seconds(state, jobs, state.speeds[jobs, 0])]),
+            np.zeros(0),
+            room=room,
+            spread=state.rules.spread,
+        )
+        runners = np.arange(ends.size)
+        _put(plan, runners, running)
+        plan.until[runners], plan.held[runners] = ends, np.argsort(ends, kind="stable")
+        plan.state[core.HELD] = ends.size
+        return plan
+
+
+def _line_up(plan: Queue, rows: Ints) -> None:
+    """Let jobs of a queue wait in line."""
+    line = plan.queue[:, : rows.size]
+    line[core.JOB], line[core.GANG], line[core.SECONDS] = rows, plan.gang[rows], plan.seconds[rows]
+    plan.state[core.LENGTH] = rows.size
+
+
+def _entries(plan: Queue, rows: Ints) -> tuple[Ints, Ints]:
+    """Return where places of jobs of a queue are: of the k-th those from ptr[k] to ptr[k + 1]."""
+    length = plan.length[rows]
+    ptr = np.concatenate([[0], np.cumsum(length)])
+    return ptr, np.repeat(plan.offset[rows] - ptr[:-1], length) + np.arange(ptr[-1])
+
+
+def _put(plan: Queue, rows: Ints, columns: Columns) -> None:
+    """Give jobs of a queue their places."""
+    _, ptr, node, part = columns
+    plan.length[rows] = np.diff(ptr)
+    _, at = _entries(plan, rows)
+    plan.node[at], plan.part[at] = node, part
+
+
+def _places(plan: Queue, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return (ptr, node, gpus) of jobs of a queue."""
+    ptr, at = _entries(plan, rows)
+    return ptr, plan.node[at], plan.part[at]
 
 
 def _starts(jobs: Ints, ptr: Ints, node: Ints, part: Ints) -> list[tuple[int, dict[int, int]]]:
@@ -94,11 +140,10 @@ def _with_others(running: Columns, state: State, hidden: Ints) -> Columns:
     """The same with a job that holds what others do until the next round."""
     if not hidden.any():
         return running
-    starts, ends, ptr, node, part = running
+    ends, ptr, node, part = running
     length = state.rules.round_length
     nodes = np.flatnonzero(hidden)
     return (
-        np.append(starts, state.now),
         np.append(ends, state.now // length * length + length),
         np.append(ptr, ptr[-1] + nodes.size),
         np.append(node, nodes),
@@ -160,14 +205,13 @@ class Easy(_Backfilling):
         """Return the jobs that start, each with its nodes."""
         if not state.free.any():
             return Decision()
-        jobs = state.waiting
-        ends = state.now + self.seconds(state, jobs, state.speeds[jobs, 0])
-        running = self.running(state)
-        chosen, *places = easy_starts(
-            state.gpus[jobs], ends, np.array(state.free), np.array(state.sizes),
-            state.rules.spread, *running[1:],
-        )  # fmt: skip
-        return Decision(start=_starts(jobs[chosen], *places))
+        jobs, running = state.waiting, self.running(state)
+        plan, first = self.queue(state, jobs, running), running[0].size
+        _line_up(plan, first + np.arange(jobs.size))
+        plan.at[core.FREE] = state.free
+        core.easy_starts(plan, state.now, int(state.free.sum()), state.rules.spread)
+        rows = plan.started[: plan.state[core.STARTED]]
+        return Decision(start=_starts(jobs[rows - first], *_places(plan, rows)))
 
     def next_change(self, state: State) -> None:
         """Nothing changes between arrivals and completions."""
@@ -176,83 +220,59 @@ class Easy(_Backfilling):
 class _Reservations:
     """A session: the reservations of the jobs that wait, in the order of their release.
 
-    The calendar follows from them and from those that run. It is kept from one decision to the
-    next where run times are as expected, or shorter.
+    The calendar follows from them and from those that run, and is made where one is needed.
     """
 
     def __init__(self, policy: Conservative, rule: Rule | None) -> None:
         self.policy, self.rule = policy, rule
-        self.held: dict[int, tuple[int, Ints, Ints]] = {}  # until when, of those that run
         self._forget()
 
     def _forget(self) -> None:
         none = np.zeros(0, dtype=np.int64)
-        self.jobs, self.table = none, (none, none, np.zeros(1, dtype=np.int64), none, none)
-        self.calendar: tuple[Any, Any, int] | None = None
+        self.jobs, self.table = none, (none, np.zeros(1, dtype=np.int64), none, none)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs whose time has come, each with its nodes."""
-        jobs, policy = state.waiting, self.policy
-        early = policy.overestimate > 0
-        if jobs.size > self.jobs.size or early or not self._fits(state):
-            calendar, times, count = self._calendar(state, jobs.size)
-            jobs = np.concatenate([self.jobs, jobs[~np.isin(jobs, self.jobs)]])
-            seconds = policy.seconds(state, jobs, state.speeds[jobs, 0])
-            count, starts, *places = reserve(
-                state.now, np.array(state.sizes), state.rules.spread, calendar, times, count,
-                self.table, state.gpus[jobs], seconds, early,
-            )  # fmt: skip
-            self.calendar = calendar, times, count
-            self.jobs, self.table = jobs, (starts, starts + seconds, *places)
+        more = state.waiting.size > self.jobs.size or self.policy.overestimate > 0
+        if (more or not self._fits(state)) and not self._renew(state):
+            self._forget()  # a job takes longer than was expected: reservations are renewed
+            self._renew(state)
         due = self.table[0] <= state.now
-        _, ends, *places = self._keep(due)
-        started = _starts(self.jobs[due], *places)
-        for k, j in enumerate(self.jobs[due].tolist()):
-            own = slice(places[0][k], places[0][k + 1])
-            self.held[j] = int(ends[k]), places[1][own], places[2][own]
+        started = _starts(self.jobs[due], *self._keep(due)[1:])
         self.table, self.jobs = self._keep(~due), self.jobs[~due]
         return Decision(start=started)
 
-    def _calendar(self, state: State, more: int) -> tuple[Any, Any, int]:
-        """Return the calendar from now on, with room for more times."""
-        hidden = _held_by_others(state)
-        renewed = state.rules.spread or hidden.any() or not self._fits(state)
-        if self.calendar is None or renewed:
-            running = _with_others(self.policy.running(state), state, hidden)
-            sizes = np.array(state.sizes)  # a column is contiguous only where there is one node
-            fine, *made = new_calendar(state.now, sizes, running, self.table)
-            if not fine:  # a job takes longer than was expected: reservations are renewed
-                self._forget()
-                _, *made = new_calendar(state.now, sizes, running, self.table)
-            calendar, times, count = made
-            ends = running[1].tolist()
-            places = [np.split(column, running[2][1:-1]) for column in running[3:]]
-            self.held = dict(zip(state.running.tolist(), zip(ends, *places)))  # noqa: B905
-        else:
-            calendar, times, count = self.calendar
-            count = turn(calendar, times, count, state.now)
-            for j in [j for j in self.held if state.phase[j] != Phase.RUNNING]:
-                end, nodes, parts = self.held.pop(j)
-                if end > state.now:
-                    count = take(calendar, times, count, state.now, end, nodes, -parts)
-        if count + more > times.size:
-            room = 2 * (count + more)
-            calendar = np.hstack([calendar, np.zeros((state.sizes.size, room), dtype=np.int64)])
-            times = np.concatenate([times, np.zeros(room, dtype=np.int64)])
-        return calendar, times, count
+    def _renew(self, state: State) -> bool:
+        """Let jobs that came have reservations; False where those there were do not fit."""
+        waiting, policy, now = state.waiting, self.policy, state.now
+        jobs = np.concatenate([self.jobs, waiting[~np.isin(waiting, self.jobs)]])
+        running = _with_others(policy.running(state), state, _held_by_others(state))
+        # of those that begin now a node has one a GPU; two steps each, and a few that are between
+        holders = np.bincount(np.concatenate([running[2], self.table[2]]), minlength=1)
+        most = int(holders.max()) + jobs.size - self.jobs.size + int(state.sizes.max()) + 1
+        plan = policy.queue(state, jobs, running, 2 * most + 4)
+        rows = running[0].size + np.arange(jobs.size)
+        old = rows[: self.jobs.size]
+        _line_up(plan, old)
+        _put(plan, old, self.table)
+        plan.queue[core.BEGIN, : old.size] = self.table[0]
+        plan.queue[core.NODE, : old.size] = plan.node[plan.offset[old]]
+        if not core.renew(plan, now, policy.overestimate > 0, state.rules.spread):
+            return False
+        self.jobs, self.table = jobs, (plan.queue[core.BEGIN, : jobs.size], *_places(plan, rows))
+        return True
 
     def _fits(self, state: State) -> bool:
         """Whether the GPUs of those whose time has come are free."""
-        node, part = self._keep(self.table[0] <= state.now)[3:]
+        _, _, node, part = self._keep(self.table[0] <= state.now)
         taken = np.bincount(node, part, minlength=state.free.size)
         return bool((taken <= state.free).all())
 
     def _keep(self, some: Any) -> Columns:
-        starts, ends, ptr, node, part = self.table
+        starts, ptr, node, part = self.table
         length = np.diff(ptr)
         rows = np.repeat(some, length)
-        new = np.concatenate([[0], np.cumsum(length[some])])
-        return starts[some], ends[some], new, node[rows], part[rows]
+        return starts[some], np.concatenate([[0], np.cumsum(length[some])]), node[rows], part[rows]
 
     def next_change(self, state: State) -> int | None:
         """Return when the next job starts."""
@@ -266,8 +286,8 @@ class _Reservations:
     def load(self, data: Mapping[str, Any]) -> None:
         """Continue from saved data."""
         self.jobs = np.array(data["jobs"])
-        starts, ends, ptr, node, part = map(np.array, data["table"])
-        self.table = starts, ends, ptr, node, part
+        starts, ptr, node, part = map(np.array, data["table"])
+        self.table = starts, ptr, node, part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
