@@ -12,7 +12,6 @@ import pytest
 
 from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.proofs.verify_market import kkt_residual
 from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result, Status, Stop
@@ -24,6 +23,7 @@ from gangsched.solvers.gandiva_fair.market import (
     max_min_allocation,
     nash_allocation,
 )
+from kkt import kkt_residual
 from markets import any_market, largest_total
 
 SOLVERS: dict[Aim, Callable[[GpuMarket], Result[Allocation]]] = {

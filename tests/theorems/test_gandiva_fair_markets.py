@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.proofs.verify_market import kkt_residual
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result
@@ -22,6 +21,7 @@ from gangsched.solvers.gandiva_fair.market import (
     nash_allocation,
 )
 from gangsched.solvers.gandiva_fair.trading import trade, traded_allocation
+from kkt import kkt_residual
 from markets import any_market
 
 QUICK = range(60)
