@@ -149,15 +149,18 @@ class SlotPrices:
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
             raise Refused("prices of a class are not a pair (workers, PSs)")
         self.spent = 0
-        self.workers, self.ps = list[list[int]](), list[list[int]]()
+        workers, servers = list[list[int]](), list[list[int]]()
         rows = zip(problem.classes, problem.count, given, strict=True)
         for c, ((_, gpus, ps), count, pair) in enumerate(rows):
-            for held, row, into in zip((gpus, ps), pair, (self.workers, self.ps), strict=True):
+            for held, row, into in zip((gpus, ps), pair, (workers, servers), strict=True):
                 row = integers(row, f"prices[{c}]", count=len(ends), what="ends")
                 self.spent += count * held * sum(p * n for p, n in zip(row, lengths, strict=True))
                 into.append([p for p, n in zip(row, lengths, strict=True) for _ in range(n)])
-        self.to_workers = [[0, *accumulate(row)] for row in self.workers]
-        self.to_ps = [[0, *accumulate(row)] for row in self.ps]
+        self.to_workers = [[0, *accumulate(row)] for row in workers]
+        self.to_ps = [[0, *accumulate(row)] for row in servers]
+        #: what a worker and a PS cost in each slot, on the cheapest class
+        slots = [list(map(min, zip(*rows, strict=True))) for rows in (workers, servers)]
+        self.least = list(zip(*slots, strict=True))
         self.cheapest = cache(self._cheapest)
 
     def worth(self, problem: RevenueProblem, j: int) -> list[int]:
@@ -324,25 +327,29 @@ def _fluid_gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> Fraction
     batches, most = problem.batches[j], sum((size for size, _, _ in pieces), Fraction(0))
     floor = _least_gain(problem, prices, j, math.ceil(batches / most) if most else None)
     best = None if floor is None else Fraction(floor)
-    worth = prices.worth(problem, j)
-    held: list[tuple[Fraction, Fraction]] = []  # (-price, mini-batches), the dearest first
-    have = cost = Fraction(0)
-    for t in range(problem.begin(j), prices.slots):
-        if best is not None and worth[t + 1] <= best:
+    # mini-batches in parts that make sizes whole, and their prices likewise
+    parts = math.lcm(*(size.denominator for size, _, _ in pieces))
+    unit = math.lcm(*(held.denominator for _, *both in pieces for held in both))
+    whole_pieces = [(int(size * parts), int(w * unit), int(p * unit)) for size, w, p in pieces]
+    worth, need, begin = prices.worth(problem, j), batches * parts, problem.begin(j)
+    held: list[tuple[int, int]] = []  # (-price, mini-batches), the dearest first
+    have = cost = 0
+    for end, (worker, ps) in enumerate(prices.least[begin:], begin + 1):
+        if best is not None and worth[end] <= best:
             break
-        worker, ps = min(row[t] for row in prices.workers), min(row[t] for row in prices.ps)
-        for size, workers, servers in pieces:
+        for size, workers, servers in whole_pieces:
             price = workers * worker + servers * ps
             heapq.heappush(held, (-price, size))
             have, cost = have + size, cost + price * size
-        while have > batches:  # give the dearest back
+        while have > need:  # give the dearest back
             price, size = heapq.heappop(held)
-            back = min(size, have - batches)
+            back = min(size, have - need)
             if back < size:
                 heapq.heappush(held, (price, size - back))
             have, cost = have - back, cost + price * back
-        if have == batches and (best is None or worth[t + 1] - cost > best):
-            best = worth[t + 1] - cost
+        if have == need:
+            gain = worth[end] - Fraction(cost, parts * unit)
+            best = gain if best is None else max(best, gain)
     return best
 
 
