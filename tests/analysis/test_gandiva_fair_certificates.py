@@ -8,15 +8,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
-from gangsched.instances import Allocation
 from gangsched.solvers import Bound
-from kkt import kkt_residual
 from markets import any_market
 
 TABLE3 = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
@@ -128,51 +125,3 @@ def test_fair_shares_are_computed_again() -> None:
             floors = [float(v == u) for v in range(len(market.users))]
             due = free - proven(market, HOLDS | zero | {"floors": floors})
             assert float(due) == pytest.approx(market.fair_values[u], rel=1e-14)
-
-
-# -- how optimal -----------------------------------------------------------------------------------
-
-
-def residual(market: GpuMarket, rows: Any, **changed: Any) -> float:
-    allocation = Allocation(market.users, market.models, rows)
-    return kkt_residual(market, allocation, {**HOLDS, **changed})
-
-
-def test_conditions_hold_at_the_optimum() -> None:
-    assert residual(TABLE3, [[25, 0], [35, 1], [0, 11]]) == 0
-    assert residual(CAPPED, [[1, 2]], prices=[0, 2.0], floors=[0.0], caps=[1.0]) == 0
-    even = {"prices": [1 / 120, 5 / 120], "floors": [0.0] * 3}
-    assert residual(NASH, [[40, 0], [20, 4], [0, 8]], **even) < 1e-15
-    scaled = np.array([[25 * 120 / 101, 0], [0, 0], [0, 45 * 120 / 101 / 6.25]])
-    scaled[1] = [60, 12] - scaled.sum(axis=0)
-    assert residual(MAX_MIN, scaled, prices=[5, 25], floors=[5, 5, 4]) < 1e-15
-
-
-@pytest.mark.parametrize(
-    ("market", "rows", "changed", "expected"),
-    [
-        # objective and bound are 23.75 apart, of 60 * 1.25 + 12 * 6.25
-        (TABLE3, [[20, 4], [20, 4], [20, 4]], {}, 23.75 / 150),
-        # 3 of 60 GPUs too many
-        (TABLE3, [[28, 0], [35, 1], [0, 11]], {}, 3 / 60),
-        # B has 36 of 40
-        (TABLE3, [[25, 0], [31, 1], [4, 11]], {}, 4 / 40),
-        # a V100 for B is worth 6.25
-        (TABLE3, [[25, 0], [35, 1], [0, 11]], {"prices": [1.25, 5.0]}, 1.25 / 6.25),
-        # one GPU more than the cap
-        (CAPPED, [[2, 2]], {"prices": [0, 2.0], "floors": [0.0], "caps": [1.0]}, 1 / 3),
-        # a fast GPU is not used
-        (CAPPED, [[2, 1]], {"prices": [0, 2.0], "floors": [0.0], "caps": [1.0]}, 2 / 7),
-    ],
-)
-def test_what_is_off_is_measured(
-    market: GpuMarket, rows: Any, changed: Any, expected: float
-) -> None:
-    assert residual(market, rows, **changed) == pytest.approx(expected)
-
-
-def test_without_prices_or_value_nothing_is_optimal() -> None:
-    nothing = {"prices": [0.0, 0.0], "floors": [0.0] * 3}
-    assert residual(TABLE3, TABLE3.fair_shares, **nothing) == math.inf
-    even = {"prices": [1 / 120, 5 / 120], "floors": [0.0] * 3}
-    assert residual(NASH, [[40, 0], [20, 12], [0, 0]], **even) == math.inf
