@@ -18,7 +18,7 @@ import pytest
 import gangsched as gs
 from brute_force import optimum
 from certified_cases import cases, corrupted
-from few import but, each_seed
+from few import each_seed
 from gangsched import verify
 from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import RULES
@@ -32,15 +32,12 @@ from gangsched.verify.rar_ddls import MOST_JOBS, RingProblem
 from tiny import tiny
 
 FOLDER = Path(verify.__file__).parent
-#: of which bounds are proven again; large ones need not be by every run
-LARGE = {"revenue-convex-100", "revenue-linear-100", "revenue-linear-50"}
-NAMES = [
-    name
-    for name in library.names()
-    if library.entry(name).problem and library.entry(name).bound["certificate"]
-]
-LARGE |= {name for name in NAMES if name.endswith("00") or "00-" in name}
-
+#: an entry of the library for each kind of certificate; `verify_bound` proves all of them
+NAMES = {
+    (entry.problem["problem"], entry.bound["certificate"]["kind"]): entry.name
+    for entry in map(library.entry, library.names())
+    if entry.problem and entry.bound["certificate"]
+}
 
 KINDS = [
     (kind.__name__, name) for kind, rules in RULES.items() for name in rules if name != "search"
@@ -139,7 +136,7 @@ def test_defaults_are_those_of_the_problems() -> None:
 # --- in other hands ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", but(LARGE, NAMES))
+@pytest.mark.parametrize("name", NAMES.values())
 def test_bounds_of_the_library_hold(name: str) -> None:
     entry = library.entry(name)
     proven = verify.verify(entry.problem, entry.bound)
