@@ -43,6 +43,10 @@ KINDS = [
     (kind.__name__, name) for kind, rules in RULES.items() for name in rules if name != "search"
 ]
 
+COMPILED_KINDS = [
+    ("CompletionTime", "GPU model prices"), ("CompletionTime", "GPU prices"),
+    ("DeadlineRewards", "prices"), ("SharingIncentive", "user prices"),
+]  # fmt: skip
 #: kinds whose corrupted problems take longest
 DEAR = [
     ("CompletionTime", "GPU model prices"), ("CompletionTime", "GPU prices"),
@@ -165,6 +169,22 @@ def test_files_and_problems_are_read_alike(kind: tuple[str, str]) -> None:
             found = said(problem, certificate)
             assert found != "refused", certificate
             assert found == also_said(problem, certificate), (problem, certificate)
+
+
+def times(value: Any, factor: int) -> Any:
+    """A number or nested numbers, each so many times as large."""
+    return [times(one, factor) for one in value] if isinstance(value, list) else value * factor
+
+
+@pytest.mark.parametrize("kind", COMPILED_KINDS, ids=" ".join)
+def test_machine_code_runs_where_numbers_fit_64_bits(kind: tuple[str, str]) -> None:
+    problem, certificate = min(groups()[kind], key=lambda case: len(case[0].jobs))
+    scaled = {"prices", "rates", "scale", "users", "all"} & {*certificate}
+    with tier("machine code"):
+        for power in range(0, 66, 3):
+            more = {name: times(certificate[name], 2**power) for name in scaled}
+            made = certificate | more
+            assert said(problem, made) == also_said(problem, made), power
 
 
 @each_seed(range(4))

@@ -18,10 +18,13 @@ from gangsched.analysis.proofs.model_price_core import certify, evaluate_models
 from gangsched.analysis.proofs.model_prices import model_price_bound
 from gangsched.analysis.proofs.price_core import evaluate
 from gangsched.analysis.proofs.prices import price_bound
+from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import Bound
+from gangsched.verify import prove
 from gangsched.verify.kernels import proven_costs
 from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
 
@@ -376,3 +379,19 @@ def test_every_effort_takes_the_best_of_all_kinds() -> None:
     equal = problem_of([4], [(3, 0, 5, 1.0), (3, 2, 7, 1.0)])
     assert model_price_bound(equal).value == price_bound(equal).value
     assert MODELS[0] == "old"
+
+
+def test_speeds_too_large_for_64_bits_are_counted_in_python() -> None:
+    """Parts of a second's worth are multiplied by millionths of a speed."""
+    rng = np.random.default_rng(3)
+    cluster = gs.Cluster([gs.Node("a", 2, "v"), gs.Node("b", 2, "w")])
+    for power in range(20, 39):
+        speeds = {"v": 2.0**power, "w": 1.0}
+        jobs = [gs.Job(id=i, gpus=1, work=10**9, speeds=speeds) for i in "ab"]
+        problem = CompletionTime(gs.Instance(cluster, jobs), "flow")
+        rates = [[999_999, int(rng.integers(2**20))] for _ in jobs]
+        certificate = {
+            "kind": "GPU model prices", "times": [0, 2, 10], "scale": 1000,
+            "prices": rng.integers(2**30, size=(2, 2)).tolist(), "rates": rates,
+        }  # fmt: skip
+        assert proven(problem, certificate) == prove(problem_to_dict(problem), certificate)
