@@ -210,18 +210,24 @@ _wholes, _reals = _each(_whole), _each(_real)
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def _parameters_to_dict(problem: Any) -> Dict:
+def parameters_of(problem: Any) -> Dict:
+    """Return parameters that differ from their default, as JSON has them; functions as they are."""
     parameters = {}
     for field in fields(problem):
         name, value = field.name, getattr(problem, field.name)
-        if name == "instance" or not field.init or value == default_of(field):
-            continue
+        if name != "instance" and field.init and value != default_of(field):
+            parameters[name] = CODED[name][0](value) if name in CODED else value
+    return parameters
+
+
+def _parameters_to_dict(problem: Any) -> Dict:
+    parameters = parameters_of(problem)
+    for name, value in parameters.items():
         if callable(value):
             raise TypeError(
                 f"{type(problem).__name__}: {name}={value!r} is a function, which a file cannot "
                 "hold; use one that has a name"
             )
-        parameters[name] = CODED[name][0](value) if name in CODED else value
     return parameters
 
 

@@ -246,11 +246,11 @@ def instance_to_dict(instance: Instance[Any]) -> Dict:
             raise TypeError(f"job {job.id!r}: a file has no kind for a {type(job).__name__}")
     data = {
         **header("instance"),
-        "cluster": {"nodes": [_record_to_dict(node) for node in instance.cluster.nodes]},
-        "jobs": [{"kind": names[type(job)], **_record_to_dict(job)} for job in instance.jobs],
+        "cluster": {"nodes": [record_to_dict(node) for node in instance.cluster.nodes]},
+        "jobs": [{"kind": names[type(job)], **record_to_dict(job)} for job in instance.jobs],
     }
     if instance.users:
-        data["users"] = [_record_to_dict(user) for user in instance.users]
+        data["users"] = [record_to_dict(user) for user in instance.users]
     plain = {"slot": 1, "name": ""}
     return data | {k: getattr(instance, k) for k, v in plain.items() if getattr(instance, k) != v}
 
@@ -306,12 +306,13 @@ def _job_kind(place: str, item: Dict) -> type[Job]:
     return JOB_KINDS[_one_of(f"{place}: kind=", _kind_of(place, item), JOB_KINDS)]
 
 
-def _record_to_dict(record: Any) -> Dict:
+def record_to_dict(record: Any) -> Dict:
+    """Return a node, a user, a job or a part of one; fields at their default are left out."""
     data = {}
     for field in fields(record):
         value, default = getattr(record, field.name), default_of(field)
         if default is MISSING or value != default:
-            data[field.name] = _json_value(value)
+            data[field.name] = tagged(value)
     return data
 
 
@@ -321,13 +322,14 @@ def default_of(field: Field[Any]) -> Any:
     return field.default if factory is MISSING else factory()
 
 
-def _json_value(value: Any) -> Any:
+def tagged(value: Any) -> Any:
+    """Return the value of a field as JSON has it; a record says of what kind it is."""
     if isinstance(value, Mapping):
         return dict(value)
     for kinds in TAGGED.values():
         for name, kind in kinds.items():
             if isinstance(value, kind):
-                return {"kind": name, **_record_to_dict(value)}
+                return {"kind": name, **record_to_dict(value)}
     return value
 
 

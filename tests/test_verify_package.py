@@ -1,4 +1,4 @@
-"""The verifier that stands alone: it imports nothing of ours, and says what `verify_bound` says."""
+"""The verifier imports nothing of ours, and says the same of files and of problems."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ import pytest
 import gangsched as gs
 from brute_force import optimum
 from certified_cases import cases, corrupted
-from few import but, each_seed
+from few import each_seed
 from gangsched import verify
+from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import RULES
 from gangsched.formulations import CompletionTime, RarDdls
 from gangsched.formulations.io import PROBLEMS, problem_to_dict
 from gangsched.instances import library
+from gangsched.instances.compiled import tier
 from gangsched.verify import rar_ddls
 from gangsched.verify.completion_time import GangProblem
 from gangsched.verify.rar_ddls import MOST_JOBS, RingProblem
 from tiny import tiny
 
 FOLDER = Path(verify.__file__).parent
-#: of which bounds are proven again; large ones need not be by every run
-LARGE = {"revenue-convex-100", "revenue-linear-100", "revenue-linear-50"}
-NAMES = [
-    name
-    for name in library.names()
-    if library.entry(name).problem and library.entry(name).bound["certificate"]
-]
-LARGE |= {name for name in NAMES if name.endswith("00") or "00-" in name}
-
+#: an entry of the library for each kind of certificate; `verify_bound` proves all of them
+NAMES = {
+    (entry.problem["problem"], entry.bound["certificate"]["kind"]): entry.name
+    for entry in map(library.entry, library.names())
+    if entry.problem and entry.bound["certificate"]
+}
 
 KINDS = [
     (kind.__name__, name) for kind, rules in RULES.items() for name in rules if name != "search"
 ]
 
+COMPILED_KINDS = [
+    ("CompletionTime", "GPU model prices"), ("CompletionTime", "GPU prices"),
+    ("DeadlineRewards", "prices"), ("SharingIncentive", "user prices"),
+]  # fmt: skip
 #: kinds whose corrupted problems take longest
 DEAR = [
     ("CompletionTime", "GPU model prices"), ("CompletionTime", "GPU prices"),
@@ -60,11 +63,10 @@ def said(problem: Any, certificate: Any) -> Any:
 
 
 def also_said(problem: Any, certificate: Any) -> Any:
-    """The same of the rules of `verify_bound`."""
-    rules = RULES[type(problem)]
+    """The same of a problem that is no file, with kernels compiled."""
     try:
-        return Fraction(rules[certificate["kind"]](problem, certificate))
-    except (ArithmeticError, KeyError, TypeError, ValueError):
+        return Fraction(proven(problem, certificate))
+    except verify.Refused:
         return "refused"
 
 
@@ -135,10 +137,10 @@ def test_defaults_are_those_of_the_problems() -> None:
     )  # fmt: skip
 
 
-# --- with verify_bound ---------------------------------------------------------------------------
+# --- in other hands ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", but(LARGE, NAMES))
+@pytest.mark.parametrize("name", NAMES.values())
 def test_bounds_of_the_library_hold(name: str) -> None:
     entry = library.entry(name)
     proven = verify.verify(entry.problem, entry.bound)
@@ -160,35 +162,41 @@ def groups() -> dict[tuple[str, str], list[tuple[Any, Any]]]:
     return found
 
 
-def agree(problem: Any, one: Any, other: Any) -> bool:
-    """Equal; of slowdowns `verify_bound` rounds waits down where numbers exceed 64 bits."""
-    if "refused" not in (one, other) and getattr(problem, "measure", "") == "slowdown":
-        return 0 <= one - other <= 1e-6 * abs(one)
-    return bool(one == other)
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-def test_it_agrees_with_verify_bound(kind: tuple[str, str]) -> None:
-    for problem, certificate in groups()[kind]:
-        proven = said(problem, certificate)
-        assert proven != "refused", certificate
-        assert agree(problem, proven, also_said(problem, certificate)), (problem, certificate)
+def test_files_and_problems_are_read_alike(kind: tuple[str, str]) -> None:
+    with tier("machine code"):
+        for problem, certificate in groups()[kind]:
+            found = said(problem, certificate)
+            assert found != "refused", certificate
+            assert found == also_said(problem, certificate), (problem, certificate)
 
 
-@pytest.mark.parametrize(
-    "seed", [seed if seed < 2 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(20)]
-)
-def test_it_agrees_with_verify_bound_on_corrupted_certificates(seed: int) -> None:
-    """20 times 100 of them; refusals of either are refusals of both, and values are equal."""
+def times(value: Any, factor: int) -> Any:
+    """A number or nested numbers, each so many times as large."""
+    return [times(one, factor) for one in value] if isinstance(value, list) else value * factor
+
+
+@pytest.mark.parametrize("kind", COMPILED_KINDS, ids=" ".join)
+def test_machine_code_runs_where_numbers_fit_64_bits(kind: tuple[str, str]) -> None:
+    problem, certificate = min(groups()[kind], key=lambda case: len(case[0].jobs))
+    scaled = {"prices", "rates", "scale", "users", "all"} & {*certificate}
+    with tier("machine code"):
+        for power in range(0, 66, 3):
+            more = {name: times(certificate[name], 2**power) for name in scaled}
+            made = certificate | more
+            assert said(problem, made) == also_said(problem, made), power
+
+
+@each_seed(range(4))
+def test_corrupted_certificates_are_refused_alike(seed: int) -> None:
     rng, both = np.random.default_rng(seed), {"refused": 0, "proven": 0}
     for _ in range(100):
         kind = KINDS[rng.integers(len(KINDS))]
         problem, certificate = groups()[kind][rng.integers(len(groups()[kind]))]
         made = corrupted(certificate, rng)
-        one, other = said(problem, made), also_said(problem, made)
-        both["refused" if one == "refused" else "proven"] += 1
-        what = type(problem).__name__, certificate["kind"], one, other, made
-        assert agree(problem, one, other), what
+        found = said(problem, made)
+        both["refused" if found == "refused" else "proven"] += 1
+        assert found == also_said(problem, made), (type(problem).__name__, made)
     assert min(both.values()) >= 10
 
 
@@ -213,15 +221,9 @@ def test_a_corrupted_problem_is_a_bad_file_or_another_problem(kind: tuple[str, s
 
 
 def test_all_kinds_of_certificates_are_tried() -> None:
-    """Those of `verify_bound`, and of no other problem; a search has tests of its own."""
-    of_bounds = {(kind.__name__, name) for kind, rules in RULES.items() for name in rules}
-    assert set(KINDS) == set(groups()) == of_bounds - {("RarDdls", "search")}
-    own = {
-        (PROBLEMS[name].__name__, kind)
-        for name, (_, rules, _) in verify.PROBLEMS.items()
-        for kind in rules
-    }
-    assert own == of_bounds
+    """A search has tests of its own."""
+    assert set(KINDS) == set(groups())
+    assert {*verify.PROBLEMS} == {*PROBLEMS}
 
 
 # --- search --------------------------------------------------------------------------------------

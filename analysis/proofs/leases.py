@@ -7,7 +7,7 @@ bound                       prices                                             c
 :func:`lease_price_bound`   the duals of the compact form's linear program     up to seconds
 ==========================  =================================================  ==================
 
-What prices prove is in :func:`gangsched.analysis.proofs.verify_unisched.lease_prices`.
+What prices prove is in :mod:`gangsched.verify.unisched`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from ...solvers.rar_ddls.bounds import area_bound
 from ...solvers.result import Bound
 from .configurations import Configurations
 from .contention import contention_bound
-from .plain import plainly_proven
+from .problem_data import proven
 from .verify import InvalidCertificate, NoCertificate, verify_bound
 
 __all__ = [
@@ -349,12 +349,10 @@ def search_bound(problem: RarDdls, *, time_limit: float | None = None) -> Bound:
             break
         certificate = {"kind": "search", "target": int(found.value)}
         try:
-            proven = plainly_proven(problem, certificate)
+            least = int(proven(problem, certificate))
         except ValueError:
             break
-        if proven is None:
-            break
-        found = Bound(int(proven), "search of all states", certificate)
+        found = Bound(least, "search of all states", certificate)
     return found
 
 

@@ -1,6 +1,6 @@
 """How fair one round of LTGF can be: the optimum of the least rho, with a certificate.
 
-The proof is in :mod:`gangsched.analysis.proofs.verify_ltgf`.
+The proof is in :mod:`gangsched.verify.fairness`.
 """
 
 from __future__ import annotations

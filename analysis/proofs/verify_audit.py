@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...instances.display import shortened
-from .verify import InvalidCertificate, check_digits
+from ...verify.fields import check_digits
+from .verify import InvalidCertificate
 
 if TYPE_CHECKING:
     from ...instances.model import Cluster, Job

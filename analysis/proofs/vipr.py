@@ -11,8 +11,8 @@ of a function). Nothing is shared with the code that finds bounds.
 
 RAR-DDLS
 --------
-N GPUs; G_j and d_j are gang and shortest duration of job j (:mod:`.verify_rar_ddls`). In a schedule
-of makespan C each GPU g is busy for L_g <= C slots, and job j takes W_j >= G_j d_j of them::
+N GPUs; G_j and d_j are gang and shortest duration of job j (:mod:`~gangsched.verify.rar_ddls`). In
+a schedule of makespan C each GPU g is busy for L_g <= C slots, and job j takes W_j >= G_j d_j::
 
     (loads)    min C:  C - L_g >= 0,  sum_g L_g - sum_j W_j = 0,  W_j >= G_j d_j,  C >= d_j
 
@@ -34,7 +34,7 @@ UniSched
 --------
 x_o: an option of a job is chosen (value V_o, Q leases out of a window), y_ok: in lease k it holds
 its GPUs; a row r counts what a gang takes of a node, C_rk is the most that fits
-(:mod:`.verify_unisched`)::
+(:mod:`gangsched.verify.unisched`)::
 
     (leases)   max sum V_o x_o:  sum of x_o over the options of a job <= 1,  0 <= y_ok <= x_o,
                sum_k y_ok >= Q x_o,  sum_o w_ro y_ok <= C_rk,  x_o >= 0 and an integer
@@ -60,10 +60,11 @@ from typing import Any
 from ...formulations.rar_ddls.problem import RarDdls
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
-from .packings import stepped, thresholded
+from ...verify.fields import stepped, thresholded
+from ...verify.rar_ddls import RingProblem
+from ...verify.unisched import LeaseProblem, capacities, read_prices
+from .problem_data import data_of
 from .verify import NoCertificate, verify_bound
-from .verify_rar_ddls import durations_of
-from .verify_unisched import capacities, prices_of
 
 __all__ = ["vipr_proof"]
 
@@ -160,13 +161,18 @@ def _loads(problem: RarDdls) -> tuple[ViprProgram, int]:
     for g, load in enumerate(loads):
         made.row(f"gpu{g}", "G", 0, {span: 1, load: -1}, 1)
     made.row("all", "E", 0, {**_each(loads, 1), **_each(work, -1)}, 1)
-    lengths = durations_of(problem)
+    lengths = _durations(problem)
     for j, length in enumerate(lengths):
         made.row(f"work{j}", "G", jobs[j].gpus * length, {work[j]: 1}, 1)
     first = len(made.rows)
     for j, length in enumerate(lengths):
         made.row(f"length{j}", "G", length, {span: 1}, 0)
     return made, first
+
+
+def _durations(problem: RarDdls) -> list[int]:
+    """d_j of all jobs."""
+    return RingProblem(data_of(problem)).shortest
 
 
 def _area(problem: RarDdls, _: Mapping[str, Any]) -> str:
@@ -181,7 +187,7 @@ def _area(problem: RarDdls, _: Mapping[str, Any]) -> str:
 def _longest_job(problem: RarDdls, certificate: Mapping[str, Any]) -> str:
     made, first = _loads(problem)
     job = certificate["job"]
-    least = durations_of(problem)[job]
+    least = _durations(problem)[job]
     return made.text(
         f"range {least} inf", [f"longest G {least} OBJ {{ lin 1 {first + job} 1 }} -1"]
     )
@@ -189,7 +195,7 @@ def _longest_job(problem: RarDdls, certificate: Mapping[str, Any]) -> str:
 
 def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> str:
     target, k, eps = (certificate[name] for name in ("target", "k", "eps"))
-    worth = [stepped(thresholded(d, target, eps), target, k) for d in durations_of(problem)]
+    worth = [stepped(thresholded(d, target, eps), target, k) for d in _durations(problem)]
     return _paths(problem, target, worth)
 
 
@@ -199,7 +205,7 @@ def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> str:
 
 def _paths(problem: RarDdls, target: int, worth: Sequence[int]) -> str:
     """The program of paths, and that it has no solution."""
-    lengths = durations_of(problem)
+    lengths = _durations(problem)
     taken = sorted((j for j, v in enumerate(worth) if v), key=lambda j: (-lengths[j], j))
     layers = [[0]]  # loads that jobs so far can have
     least = 0  # variables, as every load has a way on
@@ -246,7 +252,8 @@ def _paths(problem: RarDdls, target: int, worth: Sequence[int]) -> str:
 
 def _leases(problem: UniSched, certificate: Mapping[str, Any]) -> str:
     """The program of leases, and a bound of it by prices."""
-    scale, weights, prices = prices_of(problem, certificate)
+    read = LeaseProblem(data_of(problem))
+    scale, weights, prices = read_prices(read, certificate)
     options = list(problem.options())
     made = ViprProgram("max")
     chosen = [
@@ -275,7 +282,7 @@ def _leases(problem: UniSched, certificate: Mapping[str, Any]) -> str:
         for own, price in zip(held[o], paid[o], strict=True):
             made.not_negative(own, -max(0, price - level[o]))
     _lease_rows(made, problem, chosen, held, paid, level, gain)
-    most = capacities(problem, weights)
+    most = capacities(read, weights)
     for r, row in enumerate(prices):
         for k, price in enumerate(row):
             terms = {

@@ -15,7 +15,7 @@ TOP = ("instances", "formulations", "solvers", "analysis")
 MODULES = (
     "", "io", "testing", "generate", "traces", "convert", "library", "families", "submissions",
     "instances", "formulations", "formulations.rar_ddls", "solvers", "solvers.rar_ddls.gang_queue",
-    "analysis.proofs.makespan", "analysis.proofs.verify", "analysis.comparing.comparison",
+    "analysis.proofs.makespan", "analysis.comparing.comparison",
     "plots", "analysis.show.report", "analysis.show.replay_report",
     "analysis.show.describe_report", "analysis.show.audit_report", "analysis.show.study_report",
     "theorems", "reproduce",

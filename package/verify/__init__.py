@@ -7,8 +7,9 @@ bound can read its rule, or copy this folder elsewhere and run it.
 
     python -m gangsched.verify PROBLEM BOUND
 
-:func:`gangsched.verify_bound` has faster rules, and asks this package too where a problem is small;
-tests compare the two on corrupted certificates.
+:func:`gangsched.verify_bound` uses these very rules. It hands over jobs without a file, and runs
+the loops of :mod:`.kernels` as machine code where all numbers fit 64 bits. Tests compare the rules
+with short independent programs, and see that no run of lines is shared with what makes bounds.
 
 ================================  ===================================================
 problem                           rules

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from math import isfinite
 from typing import Any
 
 from . import completion_time, deadline_rewards, fairness, irmp, market, rar_ddls, unisched
 from .fields import BadFile, Refused, check_digits
+from .kernels import ReadProblem, Run, plainly
 
 __all__ = ["PROBLEMS", "prove", "verify"]
 
+#: numbers from here on are shown to six digits
+LONG = 10**60
 Number = int | Fraction
+Rule = Callable[[Any, Mapping[str, Any]], Number]
 #: by problem: what the rules need of it, its rules, and whether values are minimised
-PROBLEMS: Mapping[str, tuple[Callable[[Any], Any], Mapping[str, Callable[..., Number]], bool]] = {
+PROBLEMS: Mapping[str, tuple[Callable[[Any], ReadProblem], Mapping[str, Rule], bool]] = {
     "rar-ddls": (rar_ddls.RingProblem, rar_ddls.RULES, True),
     "unisched": (unisched.LeaseProblem, unisched.RULES, False),
     "irmp": (irmp.RevenueProblem, irmp.RULES, False),
@@ -28,7 +33,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[Any], Any], Mapping[str, Callable[..., Nu
 }
 
 
-def prove(problem: Any, certificate: Any) -> Number:
+def prove(problem: Any, certificate: Any, run: Run = plainly) -> Number:
     """Return what a certificate proves of a problem's objective.
 
     Parameters
@@ -36,6 +41,8 @@ def prove(problem: Any, certificate: Any) -> Number:
     problem : mapping
         As in a file of a problem, or of an entry of the library.
     certificate : mapping
+    run : callable
+        How kernels are run (:mod:`.kernels`).
 
     Raises
     ------
@@ -62,7 +69,9 @@ def prove(problem: Any, certificate: Any) -> Number:
     if not isinstance(kind, str) or kind not in rules:
         raise Refused(f"kind={kind!r} is not one of {', '.join(rules)}")
     try:
-        return rules[kind](read(data), certificate)
+        made = read(data)
+        made.run = run
+        return rules[kind](made, certificate)
     except (BadFile, Refused):
         raise
     except ArithmeticError as error:
@@ -100,10 +109,17 @@ def verify(problem: Any, bound: Any) -> Number:
     return proven
 
 
-def shown(value: Number) -> str:
-    """A number as people read it."""
-    whole = isinstance(value, int) or value.denominator == 1
-    return str(int(value)) if whole else f"{value} (about {float(value):.9g})"
+def shown(number: Number) -> str:
+    """A number as it is, or to six digits where it has many.
+
+    >>> shown(Fraction(12, 5)), shown(Fraction(10**5000, 3))
+    ('12/5', 'about 3.33333E+4999')
+    """
+    over, under = number.as_integer_ratio()
+    if max(abs(over), under) < LONG:
+        return str(number)
+    context = Context(prec=6, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return f"about {context.divide(Decimal(over), Decimal(under))}"
 
 
 def _problem(data: Any) -> tuple[str, Mapping[str, Any]]:

@@ -29,74 +29,71 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import Any
 
 from .fields import (
     BadFile,
+    JobColumns,
     Refused,
+    gpus_by_model,
     integer,
     integers,
     item,
     lists,
     one_of,
     rising,
-    rows,
     stepped,
     thresholded,
-    whole,
 )
+from .kernels import LIMIT, PARTS, ReadProblem, cost_columns, costs_fit, least_costs, proven_costs
 
-__all__ = ["RULES", "GangProblem", "least_cost"]
+__all__ = ["RULES", "GangProblem"]
 
-#: parts of a second's work on the reference model
-FULL = 1_000_000
 Number = int | Fraction
 
 
-class GangProblem:
+class GangProblem(ReadProblem):
     """What the rules need of a problem: releases, times alone, gangs, weights."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        given = data.get("parameters", {})
+        given, jobs = data.get("parameters", {}), JobColumns.of(data)
         self.measure = one_of(given, "measure", ("flow", "makespan", "completion", "slowdown"))
         self.weighted = given.get("weighted", False) is True
-        self.room: dict[str, int] = {}  # GPUs of each model, in the order of their first nodes
-        for node in rows(data, "instance", "cluster", "nodes"):
-            model = node.get("model", "")
-            self.room[model] = self.room.get(model, 0) + whole(node, "gpus")
-        self.jobs = rows(data, "instance", "jobs")
-        self.gangs = [whole(job, "gpus") for job in self.jobs]
-        self.work = [whole(job, "work", 0) for job in self.jobs]
-        self.releases = [whole(job, "release", 0) for job in self.jobs]
-        self.able = [self._able(job) for job in self.jobs]
-        self.seconds = [
-            -(-FULL * work // max(speeds.values()))
-            for work, speeds in zip(self.work, self.able, strict=True)
+        self.room = gpus_by_model(data)
+        self.gangs, self.work = jobs.wholes("gpus"), jobs.wholes("work", 0)
+        self.releases = jobs.wholes("release", 0)
+        #: speeds in millionths on the models on which jobs can run, once for equal ones
+        self.kinds: dict[Any, dict[str, int]] = {}
+        speeds, pins = jobs.column("speeds"), jobs.column("pin", "")
+        self.able = [
+            self._able(gang, own or {}, pin)
+            for gang, own, pin in zip(self.gangs, speeds, pins, strict=True)
         ]
-        ratios = [self._weight(job) for job in self.jobs]
+        fastest = {id(able): max(able.values()) for able in self.kinds.values()}
+        self.seconds = [
+            -(-PARTS * work // fastest[id(able)])
+            for work, able in zip(self.work, self.able, strict=True)
+        ]
+        given_weights = jobs.column("weight", 1) if self.weighted else [1] * len(jobs)
+        ratios = [_ratio(weight) for weight in given_weights]
         #: weights are in units of 1 / scale
         self.scale = max((below for _, below in ratios), default=1)
         self.weights = [over * (self.scale // below) for over, below in ratios]
 
-    def _weight(self, job: Mapping[str, Any]) -> tuple[int, int]:
-        weight = job.get("weight", 1) if self.weighted else 1
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not weight > 0:
-            raise BadFile(f"weight={weight!r} is not a number > 0")
-        return weight.as_integer_ratio()
-
-    def _able(self, job: Mapping[str, Any]) -> dict[str, int]:
-        """Speeds in millionths on the models on which a job can run."""
-        speeds, pin = job.get("speeds") or {}, job.get("pin", "")
-        able = {}
-        for model, count in self.room.items():
-            speed = round(speeds.get(model, 0) * FULL) if speeds else FULL
-            if speed and pin in ("", model) and whole(job, "gpus") <= count:
-                able[model] = speed
-        if not able:
-            raise BadFile(f"job {job.get('id')!r} fits nowhere")
-        return able
+    def _able(self, gang: int, speeds: Mapping[str, float], pin: str) -> dict[str, int]:
+        kind = gang, pin, tuple(speeds.items()) if speeds else ()
+        if kind not in self.kinds:
+            able = {}
+            for model, count in self.room.items():
+                speed = round(speeds.get(model, 0) * PARTS) if speeds else PARTS
+                if speed and pin in ("", model) and gang <= count:
+                    able[model] = speed
+            if not able:
+                raise BadFile(f"a job of {gang} GPUs fits nowhere")
+            self.kinds[kind] = able
+        return self.kinds[kind]
 
     @property
     def gpus(self) -> int:
@@ -106,12 +103,19 @@ class GangProblem:
     @property
     def mixed(self) -> bool:
         """Whether GPUs differ, or jobs' speeds from the reference."""
-        return len(self.room) > 1 or any({*able.values()} != {FULL} for able in self.able)
+        return len(self.room) > 1 or any(
+            {*able.values()} != {PARTS} for able in self.kinds.values()
+        )
 
     @cached_property
     def divisors(self) -> list[int]:
         """What each term is divided by."""
-        return self.seconds if self.measure == "slowdown" else [1] * len(self.jobs)
+        return self.seconds if self.measure == "slowdown" else [1] * len(self.gangs)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Numbers of the jobs by release."""
+        return sorted(range(len(self.gangs)), key=self.releases.__getitem__)
 
     def rounded(self, value: Number) -> Number:
         """`value` in units of 1 / scale, rounded up where objectives are integers."""
@@ -127,7 +131,14 @@ class GangProblem:
     def require(self, *measures: str) -> None:
         """Refuse what bounds other measures."""
         if self.measure not in measures:
-            raise Refused(f"it bounds {' and '.join(measures)}, the measure is {self.measure!r}")
+            known = " and ".join(measures)
+            raise Refused(f"it bounds {known}, and the measure is {self.measure!r}")
+
+
+def _ratio(weight: Any) -> tuple[int, int]:
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not weight > 0:
+        raise BadFile(f"weight={weight!r} is not a number > 0")
+    return weight.as_integer_ratio()
 
 
 # --- a fast machine -------------------------------------------------------------------------------
@@ -151,8 +162,9 @@ def _machine(
 def _priced_machine(
     problem: GangProblem, certificate: Mapping[str, Any]
 ) -> tuple[int, list[int], list[int]]:
-    if "k" in certificate or "eps" in certificate:
-        raise Refused("prices exclude k and eps")
+    for name in ("k", "eps"):
+        if name in certificate:
+            raise Refused(f"prices and {name}={certificate[name]!r} exclude each other")
     prices = integers(certificate["prices"], "prices", count=len(problem.room), what="GPU models")
     units = sum(p * count for p, count in zip(prices, problem.room.values(), strict=True))
     if not units:
@@ -161,7 +173,7 @@ def _priced_machine(
     sizes, lags = [], []
     for j, able in enumerate(problem.able):
         least = min(Fraction(cost[model], speed) for model, speed in able.items())
-        size = floor(least * (FULL * problem.gangs[j] * problem.work[j]))
+        size = floor(least * (PARTS * problem.gangs[j] * problem.work[j]))
         rate = least * (problem.gangs[j] * max(able.values()))
         sizes.append(size)
         lags.append(2 * units * problem.seconds[j] - (floor(units * size / rate) if least else 0))
@@ -171,7 +183,7 @@ def _priced_machine(
 def last_job(problem: GangProblem, certificate: Mapping[str, Any]) -> int:
     """No schedule ends before a job can."""
     problem.require("makespan")
-    j = item(certificate, "job", len(problem.jobs))
+    j = item(certificate, "job", len(problem.gangs))
     return problem.releases[j] + problem.seconds[j]
 
 
@@ -225,7 +237,7 @@ def mean_busy_time(problem: GangProblem, certificate: Mapping[str, Any]) -> Numb
     for j, divisor in enumerate(problem.divisors):
         share = densities[j] * sizes[j] * problem.scale * divisor
         if share > scale * problem.weights[j]:
-            raise Refused(f"densities[{j}]={densities[j]} gives the job lambda>1")
+            raise Refused(f"densities[{j}]={densities[j]} gives job {j} lambda>1")
         since = problem.releases[j] if problem.measure == "completion" else 0
         alone += problem.weights[j] * (since + problem.seconds[j] // divisor)
         total -= densities[j] * sizes[j] * (2 * problem.releases[j] * units + lags[j])
@@ -269,133 +281,76 @@ def gpu_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
         raise Refused("it is for equal GPUs")
     times = rising(certificate.get("times"), "times")
     prices = integers(certificate.get("prices"), "prices", count=len(times) - 1, what="intervals")
-    scale = integer(certificate, "scale", 1)
-    cost = 0
-    for j, divisor in enumerate(problem.divisors):
-        rate, gang = scale * problem.weights[j], problem.scale * divisor * problem.gangs[j]
-        cost += (
-            least_cost(problem.releases[j], problem.seconds[j], rate, gang, times, prices)
-            // divisor
-        )
+    scale, order = integer(certificate, "scale", 1), problem.order
+    units = [problem.scale * problem.divisors[j] for j in order]
+    columns = [
+        [problem.releases[j] for j in order],
+        [problem.seconds[j] for j in order],
+        [scale * problem.weights[j] for j in order],
+        [unit * problem.gangs[j] for unit, j in zip(units, order, strict=True)],
+        times,
+        prices,
+    ]
+    if costs_fit(columns):
+        costs = problem.run(least_costs, True, *cost_columns(*columns))
+        cost = sum(cost // problem.divisors[j] for cost, j in zip(costs, order, strict=True))
+    else:  # in units of 1 / scale: who waits at a lower rate pays less
+        columns[2] = [rate // unit for rate, unit in zip(columns[2], units, strict=True)]
+        columns[3] = [problem.gangs[j] for j in order]
+        costs = problem.run(least_costs, costs_fit(columns), *cost_columns(*columns))
+        cost = problem.scale * sum(costs)
     worth = sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
     total = cost - problem.gpus * problem.scale * worth
     return problem.rounded(problem.since() + Fraction(total, scale))
 
 
-def least_cost(
-    start: int, need: int, rate: int, gang: int, times: list[int], prices: list[int]
-) -> int:
-    """Least over C of rate (C - start) + gang (price of the cheapest `need` seconds before C).
-
-    While C grows within one interval, its seconds take the place of the dearest that are held, if
-    those are dearer: the cost is linear between the ends of intervals and of what is held.
-    """
-    held: list[tuple[int, int]] = []  # (-price, seconds), the dearest first
-    now, cost, best = start, 0, None
-    for price, end in _intervals(start, times, prices):
-        left = None if end is None else end - now
-        if best is None:  # the first `need` seconds
-            taken = need if left is None else min(need, left)
-            if taken:
-                heapq.heappush(held, (-price, taken))
-            cost, need, now = cost + price * taken, need - taken, now + taken
-            left = None if left is None else left - taken
-            if need:
-                continue
-            best = rate * (now - start) + gang * cost
-        while held and -held[0][0] > price and rate * (now - start) < best:
-            dearest, seconds = heapq.heappop(held)
-            taken = seconds if left is None else min(seconds, left)
-            if not taken:
-                heapq.heappush(held, (dearest, seconds))
-                break
-            if taken < seconds:
-                heapq.heappush(held, (dearest, seconds - taken))
-            heapq.heappush(held, (-price, taken))
-            cost, now = cost - (-dearest - price) * taken, now + taken
-            left = None if left is None else left - taken
-            best = min(best, rate * (now - start) + gang * cost)
-        if end is None or rate * (now - start) >= best:
-            break
-        now = end
-    assert best is not None, "the last interval has no end"
-    return best
-
-
-def _intervals(start: int, times: list[int], prices: list[int]) -> list[tuple[int, int | None]]:
-    """Price and end of each interval from a time on; nothing costs outside, and there is no end."""
-    edges = [(0, times[0]), *zip(prices, times[1:], strict=True)]
-    return [*((q, end) for q, end in edges if end > start), (0, None)]
-
-
 def gpu_model_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     """The same with a price for each GPU model, by what a second of a job's work is worth."""
     problem.require("completion", "flow", "slowdown")
-    models = list(problem.room)
     times = rising(certificate.get("times"), "times")
     scale = integer(certificate, "scale", 1)
-    given = lists(certificate.get("prices"), "prices", len(models), "GPU models")
+    given = lists(certificate.get("prices"), "prices", len(problem.room), "GPU models")
     prices = [integers(row, "prices", count=len(times) - 1, what="intervals") for row in given]
-    worth = lists(certificate.get("rates"), "rates", len(problem.jobs), "jobs")
-    total = 0
-    for j, divisor in enumerate(problem.divisors):
-        weight = scale * problem.weights[j] // (problem.scale * divisor)
-        speeds = [problem.able[j].get(model, 0) for model in models]
-        columns = [(0,) * len(models), *zip(*prices, strict=True)]
-        total += _proven_cost(
-            problem.releases[j], problem.seconds[j], problem.work[j], weight, problem.gangs[j],
-            speeds, integers(worth[j], "rates"), times, columns,
-        )  # fmt: skip
+    worth = lists(certificate.get("rates"), "rates", len(problem.gangs), "jobs")
+    rates = [integers(row, "rates") for row in worth]
+    total = sum(_proven_costs(problem, scale, rates, times, prices))
     for count, row in zip(problem.room.values(), prices, strict=True):
         total -= count * sum(q * (b - a) for q, (a, b) in zip(row, pairwise(times), strict=True))
     return problem.rounded(problem.since() + Fraction(total * problem.scale, scale))
 
 
-def _proven_cost(
-    release: int, need: int, work: int, weight: int, gang: int, speeds: list[int],
-    rates: list[int], times: list[int], columns: list[tuple[int, ...]],
-) -> int:  # fmt: skip
-    """A lower bound of weight (C - release) + gang (price of the work before C), over C.
-
-    Of several worths of a second of work the one counts that proves most between two times; a worth
-    of 0 proves the wait. Gains are rounded up.
-    """
-    first = release + need  # C is not below
-    value = [rate * work for rate in rates]
-    least: int | None = None
-    now = release
-    ends = [(k, end) for k, end in enumerate(times) if end > release]
-    for k, end in [*ends, (None, None)]:
-        column = (0,) * len(speeds) if k is None else columns[k]
-        proven = weight * (max(now, first) - release)
-        for i, rate in enumerate(rates):
-            if value[i] <= 0:
-                continue
-            # as if the whole part of a rate and its rest were priced apart, each rounded up
-            gains = [
-                rate // FULL * s - (-(rate % FULL) * s // FULL) - gang * q
-                for s, q in zip(speeds, column, strict=True)
-                if s
-            ]
-            gain = max(0, *gains)
-            begins = max(now, first)
-            if end is None:
-                if gain <= weight:
-                    value[i] -= gain * (begins - now)
-                    proven = max(proven, value[i] + weight * (begins - release))
-                continue
-            if end >= first:
-                there = value[i] - gain * (begins - now) + weight * (begins - release)
-                other = value[i] - gain * (end - now) + weight * (end - release)
-                proven = max(proven, min(there, other))
-            value[i] -= gain * (end - now)
-        if end is None or end >= first:
-            least = proven if least is None else min(least, proven)
-            if end is not None and weight * (end - release) >= least:
-                break
-        now = now if end is None else end
-    assert least is not None, "the last interval has no end"
-    return least
+def _proven_costs(
+    problem: GangProblem, scale: int, rates: list[list[int]], times: list[int],
+    prices: list[list[int]],
+) -> list[int]:  # fmt: skip
+    """Of all jobs, in two parts: those whose numbers all fit 64 bits, and others."""
+    weights = [
+        scale * weight // (problem.scale * divisor)
+        for weight, divisor in zip(problem.weights, problem.divisors, strict=True)
+    ]
+    longest = max(b - a for a, b in pairwise([min(times[0], 0), *times]))
+    dearest = max(max(row) for row in prices)
+    small, large = list[int](), list[int]()
+    for j in problem.order:
+        need, fastest = problem.seconds[j], max(problem.able[j].values())
+        most = max(problem.work[j], (longest + need) * fastest // PARTS + 2)
+        value = max([1, *rates[j]]) * most
+        span = max(weights[j], 1) * (max(problem.releases[j], times[-1]) + need)
+        fits = max(value, span, problem.gangs[j] * dearest, PARTS * fastest) < LIMIT // 2
+        (small if fits else large).append(j)
+    costs = list[int]()
+    for some in (small, large):
+        of_jobs = (problem.releases, problem.seconds, problem.work, weights, problem.gangs)
+        columns: list[Any] = [[column[j] for j in some] for column in of_jobs]
+        kinds = {id(problem.able[j]): problem.able[j] for j in some}
+        number = {key: row for row, key in enumerate(kinds)}
+        columns += [[number[id(problem.able[j])] for j in some]]
+        columns += [[[able.get(model, 0) for model in problem.room] for able in kinds.values()]]
+        columns += [[0, *accumulate(len(rates[j]) for j in some)]]
+        columns += [[rate for j in some for rate in rates[j]], times, prices, [0] * len(some)]
+        if some:
+            costs += problem.run(proven_costs, some is small, *columns)
+    return costs
 
 
 RULES: Mapping[str, Callable[[GangProblem, Mapping[str, Any]], Number]] = {

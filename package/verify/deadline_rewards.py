@@ -26,84 +26,90 @@ from itertools import pairwise
 from math import floor, gcd
 from typing import Any
 
-from .fields import Refused, flag, integer, integers, number, rows, steps, whole
+from .fields import JobColumns, Refused, flag, gpus_by_model, integer, integers, steps
+from .kernels import PARTS, ReadProblem, gains_fit, most_gains
 
 __all__ = ["RULES", "DeadlineProblem"]
 
-#: parts of full speed
-FULL = 1_000_000
 
-
-class DeadlineProblem:
+class DeadlineProblem(ReadProblem):
     """What the rule needs of a problem: GPUs, and gangs, times and rewards of jobs."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        nodes = rows(data, "instance", "cluster", "nodes")
-        self.gpus = sum(whole(node, "gpus") for node in nodes)
-        self.elastic = flag(data.get("parameters", {}), "elastic", default=False)
-        jobs = rows(data, "instance", "jobs")
-        self.jobs = [(whole(job, "release", 0), *self._demand(job), steps(job)) for job in jobs]
+        self.gpus = sum(gpus_by_model(data).values())
+        elastic = flag(data.get("parameters", {}), "elastic", default=False)
+        jobs = JobColumns.of(data)
+        gangs, work = jobs.wholes("gpus"), jobs.wholes("work", 0)
+        self.releases = jobs.wholes("release", 0)
+        self.rewards = [steps(pairs) for pairs in jobs.column("rewards")]
+        #: GPUs held and seconds run
+        self.demands = [(Fraction(g), Fraction(w)) for g, w in zip(gangs, work, strict=True)]
+        if elastic:
+            laws = zip(gangs, work, jobs.numbers("scaling", 0.05), strict=True)
+            self.demands = [_best(gang, seconds, float(c)) for gang, seconds, c in laws]
         self.unit = Fraction(0)
-        for value in {value for *_, rewards in self.jobs for _, value in rewards}:
+        for value in {value for rewards in self.rewards for _, value in rewards}:
             a, b = self.unit, Fraction(value)
             top = gcd(a.numerator * b.denominator, b.numerator * a.denominator)
             self.unit = Fraction(top, a.denominator * b.denominator)
 
-    def _demand(self, job: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-        """GPUs held, and seconds run."""
-        gang, work = whole(job, "gpus"), Fraction(whole(job, "work", 0))
-        if not self.elastic:
-            return Fraction(gang), work
-        c = float(number(job, "scaling", 0.05))
 
-        def law(n: int) -> float:
-            return n / (1 + c * (n - 1))
+def _best(gang: int, work: int, c: float) -> tuple[Fraction, Fraction]:
+    """GPUs held and seconds run at the highest speed, as if GPUs were used best."""
 
-        speeds = {
-            n: Fraction(round(FULL * (1.0 if n == gang else 1.0 * (law(n) / law(gang)))), FULL)
-            for n in range(1, 2 * gang + 1)
-        }
-        top = max(speeds.values())
-        held: Fraction = min(n / speed for n, speed in speeds.items() if speed)
-        return top * held, work / top
+    def law(n: int) -> float:
+        return n / (1 + c * (n - 1))
+
+    speeds = {
+        n: Fraction(round(PARTS * (1.0 if n == gang else 1.0 * (law(n) / law(gang)))), PARTS)
+        for n in range(1, 2 * gang + 1)
+    }
+    top = max(speeds.values())
+    held: Fraction = min(n / speed for n, speed in speeds.items() if speed)
+    return top * held, work / top
 
 
 def prices(problem: DeadlineProblem, certificate: Mapping[str, Any]) -> Fraction:
     """What the GPUs cost, and what each job gains at most."""
     scale = integer(certificate, "scale", 1)
     times = integers(certificate.get("times"), "times")
-    if any(b <= a for a, b in pairwise(times)):
-        raise Refused("times do not rise")
+    for a, b in pairwise(times):
+        if b <= a:
+            raise Refused(f"times do not rise: {b} follows {a}")
     given = integers(
         certificate.get("prices"), "prices", count=max(len(times) - 1, 0), what="intervals"
     )
-    spans = list(zip(given, pairwise(times), strict=True))
-    total = Fraction(problem.gpus * sum(q * (b - a) for q, (a, b) in spans))
-    for release, gang, seconds, rewards in problem.jobs:
-        gain = Fraction(0)
-        for deadline, value in rewards:
-            cost = _cheapest(spans, release, release + deadline, seconds)
-            if cost is not None:
-                gain = max(gain, Fraction(value) / problem.unit * scale - gang * cost)
-        total += gain
-    return floor(total / scale) * problem.unit
+    spent = sum(q * (b - a) for q, (a, b) in zip(given, pairwise(times), strict=True))
+    total = Fraction(problem.gpus * spent, scale)  # in units
+    wholes, columns = _columns(problem, scale)
+    if wholes:
+        columns += [times, given] if given else [[0, 1], [0]]
+        gains = problem.run(most_gains, gains_fit(columns), *columns, [0] * len(wholes))
+        won = dict.fromkeys(wholes, 0)
+        for whole, gain in zip(wholes, gains, strict=True):
+            won[whole] += gain
+        total += sum(Fraction(gain, whole) for whole, gain in won.items())
+    return floor(total) * problem.unit
 
 
-def _cheapest(
-    spans: list[tuple[int, tuple[int, int]]], begin: int, end: int, need: Fraction
-) -> Fraction | None:
-    """The price of the cheapest seconds; None if there are too few. Nothing costs outside."""
-    if end - begin < need:
-        return None
-    within = [(q, min(b, end) - max(a, begin)) for q, (a, b) in spans if b > begin and a < end]
-    left = need - (end - begin - sum(length for _, length in within))
-    cost = Fraction(0)
-    for price, length in sorted(within):
-        if left <= 0:
-            break
-        taken = left if left < length else Fraction(length)
-        cost, left = cost + price * taken, left - taken
-    return cost
+def _columns(problem: DeadlineProblem, scale: int) -> tuple[list[int], list[list[int]]]:
+    """What a unit of rewards is for each job, so that all numbers are whole; and the jobs so."""
+    wholes, columns = list[int](), [list[int]() for _ in range(7)]
+    releases, needs, parts, gangs, ends, deadlines, worths = columns
+    for j in sorted(range(len(problem.releases)), key=problem.releases.__getitem__):
+        if not problem.rewards[j]:
+            continue
+        gang, seconds = problem.demands[j]
+        wholes.append(scale * gang.denominator * seconds.denominator)
+        for deadline, value in problem.rewards[j]:
+            deadlines.append(problem.releases[j] + deadline)
+            worths.append(int(Fraction(value) / problem.unit) * wholes[-1])
+        releases.append(problem.releases[j])
+        needs.append(seconds.numerator)
+        parts.append(seconds.denominator)
+        gangs.append(gang.numerator)
+        ends.append(len(deadlines))
+    return wholes, columns
 
 
 RULES = {"prices": prices}

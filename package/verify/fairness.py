@@ -25,17 +25,17 @@ Sharing incentive: F_u, the sum of flow times of u's jobs, over what it is alone
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 from typing import Any
 
-from .completion_time import least_cost
 from .fields import (
     BadFile,
+    JobColumns,
     Refused,
+    gpus_by_model,
     integer,
     integers,
     item,
@@ -43,40 +43,40 @@ from .fields import (
     number,
     one_of,
     rising,
-    rows,
     whole,
 )
+from .kernels import ReadProblem, alone_fits, alone_flows, cost_columns, costs_fit, least_costs
 
 __all__ = ["FLUID_RULES", "LIFE_RULES", "ROUND_RULES", "SHARING_RULES"]
 
 #: GPUs of a round, and seconds of wait that a job counts for at least
-MOST_GPUS, LEAST_WAIT = 10_000_000, 60
+MOST_GPUS, LEAST_WAIT = 10**8, 60
 Number = int | Fraction
 
 
-class SharingProblem:
+class SharingProblem(ReadProblem):
     """Users by weight, and their jobs."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        nodes = rows(data, "instance", "cluster", "nodes")
-        self.gpus = sum(whole(node, "gpus") for node in nodes)
-        self.jobs = rows(data, "instance", "jobs")
+        self.gpus = sum(gpus_by_model(data).values())
+        jobs = JobColumns.of(data)
         users = data["instance"].get("users", [])
         self.weights = {user["id"]: number(user, "weight", 1.0) for user in users}
         self.several = len(users) > 1
         given = data.get("parameters", {})
         self.reading = one_of(given, "reading", ("sharing", "wait", "stretch"))
         self.limit = None if given.get("limit") is None else number(given, "limit")
-        self.gangs = [whole(job, "gpus") for job in self.jobs]
-        self.work = [whole(job, "work", 0) for job in self.jobs]
-        self.releases = [whole(job, "release", 0) for job in self.jobs]
-        owners = [job.get("user", "") if self.several else "" for job in self.jobs]
-        if self.several and not set(owners) <= set(self.weights):
+        self.gangs, self.work = jobs.wholes("gpus"), jobs.wholes("work", 0)
+        self.releases, self.importance = jobs.wholes("release", 0), jobs.numbers("weight", 1.0)
+        owners = jobs.column("user", "") if self.several else [""] * len(jobs)
+        if self.several and not {*owners} <= {*self.weights}:
             raise BadFile("a job's user is not one of the users")
         order = list(self.weights) if self.several else [""]
         #: numbers of the jobs of each user who has some, users in their order
-        self.members = {u: [j for j, v in enumerate(owners) if u == v] for u in order}
-        self.members = {user: jobs for user, jobs in self.members.items() if jobs}
+        members = {user: list[int]() for user in order}
+        for j, user in enumerate(owners):
+            members[user].append(j)
+        self.members = {user: own for user, own in members.items() if own}
         self.owners = owners
 
     def quota(self, user: str) -> Fraction:
@@ -87,22 +87,22 @@ class SharingProblem:
 
 def life(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Fraction:
     """A job's share while it is served without a pause is what it is due at least."""
-    j = item(certificate, "job", len(cluster.jobs))
+    j = item(certificate, "job", len(cluster.gangs))
     gang, begin, end = cluster.gangs[j], cluster.releases[j], cluster.releases[j] + cluster.work[j]
-    weights = [number(job, "weight", 1.0) for job in cluster.jobs]
-    quota, mates = cluster.quota(cluster.owners[j]), cluster.members[cluster.owners[j]]
-    changes = {cluster.releases[k] for k in mates if begin < cluster.releases[k] < end}
-    due = Fraction(0)
+    quota, weights = cluster.quota(cluster.owners[j]), cluster.importance
+    come = sorted(cluster.members[cluster.owners[j]], key=cluster.releases.__getitem__)
+    changes = {cluster.releases[k] for k in come if begin < cluster.releases[k] < end}
+    due, at, all_of, least = Fraction(0), 0, Fraction(0), gang / weights[j]
     for now, until in pairwise(sorted({begin, end} | changes)):
-        here = [k for k in mates if cluster.releases[k] <= now]
-        rate = quota / sum(weights[k] for k in here)
-        if cluster.several:
-            rate = min(rate, *(cluster.gangs[k] / weights[k] for k in here))
+        while at < len(come) and cluster.releases[come[at]] <= now:
+            k, at = come[at], at + 1
+            all_of, least = all_of + weights[k], min(least, cluster.gangs[k] / weights[k])
+        rate = min(quota / all_of, least) if cluster.several else quota / all_of
         due += (until - now) * min(Fraction(gang), weights[j] * rate)
     return gang * cluster.work[j] / due
 
 
-class FluidProblem:
+class FluidProblem(ReadProblem):
     """Gangs that stay active, and their shares."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -133,7 +133,7 @@ def packing(fluid: FluidProblem, certificate: Mapping[str, Any]) -> Fraction:
     return scale / needed
 
 
-class RoundProblem:
+class RoundProblem(ReadProblem):
     """What users have got and are due at the end of a lease, and gangs that could run."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -161,10 +161,11 @@ def gang_sums(problem: RoundProblem, certificate: Mapping[str, Any]) -> Fraction
     users = integers(certificate.get("users"), "users")
     if problem.gpus > MOST_GPUS:
         raise Refused(f"gpus: {problem.gpus} are more than {MOST_GPUS}")
-    if len(set(users)) < len(users) or any(
-        u >= len(problem.due) or not problem.due[u] for u in users
-    ):
-        raise Refused(f"users={users} are not different ones who are due something")
+    if len(set(users)) < len(users):
+        raise Refused(f"users={users} names one twice")
+    for u in users:
+        if u >= len(problem.due) or not problem.due[u]:
+            raise Refused(f"users: {u} is not one who is due something")
     if not users and not any(problem.due):
         return Fraction(1)
     needed, below = 0, list[Fraction]()
@@ -192,16 +193,15 @@ def user_prices(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Numb
     prices = integers(certificate.get("prices"), "prices", count=len(times) - 1, what="intervals")
     shares = integers(certificate.get("users"), "users", count=len(cluster.members), what="users")
     everyone = integer(certificate, "all")
-    total = -cluster.gpus * sum(
-        q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True)
-    )
+    weights = {u: everyone + share for u, share in zip(cluster.members, shares, strict=True)}
+    order = sorted(range(len(cluster.gangs)), key=cluster.releases.__getitem__)
+    of_jobs = cluster.releases, cluster.work, [weights[u] for u in cluster.owners], cluster.gangs
+    columns = [*([column[j] for j in order] for column in of_jobs), times, prices]
+    worth = sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
+    total = sum(cluster.run(least_costs, costs_fit(columns), *cost_columns(*columns)))
+    total -= cluster.gpus * worth
     over = 0
     for share, (user, jobs) in zip(shares, cluster.members.items(), strict=True):
-        for j in jobs:
-            total += least_cost(
-                cluster.releases[j], cluster.work[j], everyone + share, cluster.gangs[j], times,
-                prices,
-            )  # fmt: skip
         if share:
             less, divisor = _terms(cluster, user, jobs)
             total -= share * less
@@ -232,34 +232,12 @@ def _alone(cluster: SharingProblem, quota: Fraction, jobs: list[int]) -> int:
     Areas are in parts of a GPU second that make the quota whole; the last job served has what is
     left of it, and what is complete within a second is so at its end.
     """
-    room, unit = quota.as_integer_ratio()
-    order = sorted(jobs, key=lambda j: cluster.releases[j])
-    queue: list[tuple[int, int]] = []  # (area left, place in the order)
-    come, now, total = 0, 0, 0
-    while come < len(order) or queue:
-        if not queue:
-            now = max(now, cluster.releases[order[come]])
-        while come < len(order) and cluster.releases[order[come]] <= now:
-            j = order[come]
-            insort(queue, (unit * cluster.gangs[j] * cluster.work[j], come))
-            come += 1
-        free, served = room, list[tuple[int, int, int]]()
-        while len(served) < len(queue) and free:
-            left, place = queue[len(served)]
-            rate = min(unit * cluster.gangs[order[place]], free)
-            served.append((left, place, rate))
-            free -= rate
-        step = min(-(-left // rate) for left, _, rate in served)
-        if come < len(order):
-            step = min(step, cluster.releases[order[come]] - now)
-        now += step
-        del queue[: len(served)]
-        for left, place, rate in served:
-            if left > rate * step:
-                insort(queue, (left - rate * step, place))
-            else:
-                total += now - cluster.releases[order[place]]
-    return total
+    most, unit = quota.as_integer_ratio()
+    order = sorted(jobs, key=cluster.releases.__getitem__)
+    releases, rates = [cluster.releases[j] for j in order], [unit * cluster.gangs[j] for j in order]
+    left = [rate * cluster.work[j] for rate, j in zip(rates, order, strict=True)]
+    fits = alone_fits(releases, rates, left, most)
+    return sum(cluster.run(alone_flows, fits, releases, rates, left, most, [0] * len(order)))
 
 
 LIFE_RULES = {"life": life}

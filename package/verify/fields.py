@@ -12,6 +12,8 @@ from typing import Any
 #: decimal digits of an integer in a file
 MOST_DIGITS = 4000
 TOO_LONG = 10**MOST_DIGITS
+#: of the largest knapsack
+MOST_ROOM = 10**8
 
 
 class BadFile(ValueError):
@@ -42,15 +44,17 @@ def item(data: Mapping[str, Any], name: str, count: int) -> int:
     return value
 
 
-def integers(values: Any, name: str, *, count: int | None = None, what: str = "jobs") -> list[int]:
-    """Return a list of integers >= 0; so many, one for each of `what`."""
+def integers(
+    values: Any, name: str, *, least: int = 0, count: int | None = None, what: str = "jobs"
+) -> list[int]:
+    """Return a list of integers, none below `least`; so many, one for each of `what`."""
     if not isinstance(values, list):
         raise Refused(f"{name}={values!r} is not a list of integers")
     if count not in (None, len(values)):
         raise Refused(f"{name} has {len(values)} entries for {count} {what}")
     for j, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise Refused(f"{name}[{j}]={value!r} is not an integer >= 0")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise Refused(f"{name}[{j}]={value!r} is not an integer >= {least}")
     return values
 
 
@@ -117,11 +121,11 @@ def flag(data: Mapping[str, Any], name: str, *, default: bool) -> bool:
     return value
 
 
-def steps(job: Mapping[str, Any]) -> list[tuple[int, float]]:
+def steps(pairs: Any) -> list[tuple[int, float]]:
     """Return the pairs (deadline, value) of a job."""
     found = []
-    for pair in job.get("rewards") or ():
-        if not isinstance(pair, list) or len(pair) != 2:
+    for pair in pairs or ():
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise BadFile(f"rewards: {pair!r} is not a pair (deadline, value)")
         deadline, value = pair
         number({"value": value}, "value")
@@ -140,6 +144,50 @@ def rows(data: Any, *path: str) -> list[Any]:
     return data
 
 
+class JobColumns:
+    """Jobs of a problem by field: those of a file, or of whoever has a subclass for its own."""
+
+    def __init__(self, found: list[Any]) -> None:
+        self.found = found
+
+    @classmethod
+    def of(cls, data: Any) -> JobColumns:
+        """Return those of a problem."""
+        instance = data.get("instance")
+        given = instance.get("jobs") if isinstance(instance, Mapping) else None
+        return given if isinstance(given, JobColumns) else cls(rows(data, "instance", "jobs"))
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def column(self, name: str, default: Any = None) -> list[Any]:
+        """Return a field of every job."""
+        return [job.get(name, default) for job in self.found]
+
+    def wholes(self, name: str, default: Any = None) -> list[int]:
+        """Return a field of every job that is an integer >= 0."""
+        values = self.column(name, default)
+        for value in values:
+            if type(value) is not int or value < 0:
+                raise BadFile(f"{name}={value!r} is not an integer >= 0")
+        return values
+
+    def numbers(self, name: str, default: Any = None) -> list[Fraction]:
+        """Return a field of every job that is a number, as :func:`number` reads it."""
+        values = self.column(name, default)
+        known = {value: number({name: value}, name) for value in {*values}}
+        return [known[value] for value in values]
+
+
+def gpus_by_model(data: Any) -> dict[str, int]:
+    """Return how many GPUs of each model there are, in the order of their first nodes."""
+    room: dict[str, int] = {}
+    for node in rows(data, "instance", "cluster", "nodes"):
+        model = node.get("model", "")
+        room[model] = room.get(model, 0) + whole(node, "gpus")
+    return room
+
+
 def to_float(value: Fraction) -> Fraction:
     """Return the float next to a value, as objectives are; the value itself beyond all floats."""
     return Fraction(float(value)) if abs(value) <= sys.float_info.max else value
@@ -147,18 +195,22 @@ def to_float(value: Fraction) -> Fraction:
 
 def knapsack(sizes: list[int], values: list[int], capacity: int) -> int:
     """Most that items of these values can add up to within the capacity, each at most once."""
-    best = {0: 0}  # by what is used, the most; whatever uses more for less is dropped
+    if capacity > MOST_ROOM:
+        raise Refused(f"a knapsack of {capacity} is larger than {MOST_ROOM}")
+    best = [(0, 0)]  # (used, worth), both rising: whatever uses more for less is dropped
     for size, value in zip(sizes, values, strict=True):
         if not value:
             continue
-        added = {used + size: worth + value for used, worth in best.items()}
-        merged, most = dict[int, int](), -1
-        for used in sorted({*best, *added}):
-            worth = max(best.get(used, -1), added.get(used, -1))
-            if used <= capacity and worth > most:
-                merged[used] = most = worth
+        more = [(used + size, worth + value) for used, worth in best if used + size <= capacity]
+        merged = list[tuple[int, int]]()
+        for used, worth in sorted(best + more):
+            if merged and worth <= merged[-1][1]:
+                continue
+            if merged and used == merged[-1][0]:
+                merged.pop()
+            merged.append((used, worth))
         best = merged
-    return max(best.values())
+    return best[-1][1]
 
 
 def thresholded(d: int, target: int, eps: int) -> int:

@@ -24,12 +24,28 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate, pairwise
+from operator import neg
 from typing import Any
 
-from .fields import BadFile, Refused, flag, integers, number, one_of, rows, to_float, whole
+from .fields import (
+    BadFile,
+    JobColumns,
+    Refused,
+    flag,
+    integers,
+    lists,
+    number,
+    one_of,
+    rows,
+    to_float,
+    whole,
+)
+from .kernels import ReadProblem
 
 __all__ = ["RULES", "RevenueProblem"]
 
@@ -41,7 +57,7 @@ MOST_BITS = 1023
 Node = tuple[str, int, int]
 
 
-class RevenueProblem:
+class RevenueProblem(ReadProblem):
     """What the rule needs of a problem: nodes, rates, utilities."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -52,7 +68,19 @@ class RevenueProblem:
         self.classes = sorted(set(nodes))
         self.count = [nodes.count(kind) for kind in self.classes]
         self.models = sorted({model for model, _, _ in nodes})
-        self.jobs = rows(data, "instance", "jobs")
+        jobs = JobColumns.of(data)
+        self.gangs, self.releases = jobs.wholes("gpus"), jobs.wholes("release", 0)
+        self.speeds, self.utilities = jobs.column("speeds"), jobs.column("utility")
+        self.rates = [
+            (number({"rate": one}, "rate"), number({"rate": several}, "rate"))
+            for one, several in jobs.column("rates")
+        ]
+        self.batches = [
+            epochs * gang * batches
+            for epochs, gang, batches in zip(
+                jobs.wholes("epochs"), self.gangs, jobs.wholes("minibatches"), strict=True
+            )
+        ]
         given = data.get("parameters", {})
         self.worker_bandwidth = whole(given, "worker_bandwidth", 1)
         self.ps_bandwidth = whole(given, "ps_bandwidth", 1)
@@ -65,31 +93,26 @@ class RevenueProblem:
 
     def begin(self, j: int) -> int:
         """The first time at which the job may run."""
-        release = whole(self.jobs[j], "release", 0)
-        return max(release - 1, 0) if self.early else release
-
-    def batches(self, j: int) -> int:
-        """E D M."""
-        return math.prod(whole(self.jobs[j], name) for name in ("epochs", "gpus", "minibatches"))
+        return max(self.releases[j] - 1, 0) if self.early else self.releases[j]
 
     def rate(self, j: int, several: bool, model: str) -> Fraction:
         """n_j of a worker of the model."""
-        speeds = self.jobs[j].get("speeds") or {}
-        rate = number({"rate": self.jobs[j]["rates"][several]}, "rate")
-        return rate * number(speeds, model, 1.0)
+        return self.rates[j][several] * number(self.speeds[j] or {}, model, 1.0)
 
-    def value(self, j: int, end: int) -> float:
-        """f_j."""
-        since = whole(self.jobs[j], "release", 0) if self.since_release else 0
-        time, utility = max(end - since, 1), self.jobs[j]["utility"]
+    def values(self, j: int, ends: Iterable[int]) -> list[float]:
+        """f_j of some ends."""
+        since = self.releases[j] if self.since_release else 0
+        times, utility = [max(end - since, 1) for end in ends], self.utilities[j]
         kind = utility.get("kind")
         if kind == "linear":
-            return float(utility["slope"] * time + utility["constant"])
+            slope, constant = utility["slope"], utility["constant"]
+            return [float(slope * time + constant) for time in times]
         if kind == "power":
-            return float((utility["scale"] / time) ** utility["exponent"])
+            return [float((utility["scale"] / time) ** utility["exponent"]) for time in times]
         if kind != "table":
             raise BadFile(f"utility: kind={kind!r} is not linear, power or table")
-        return float(utility["values"][min(time, len(utility["values"])) - 1])
+        table = utility["values"]
+        return [float(table[min(time, len(table)) - 1]) for time in times]
 
     def room(self, model: str) -> tuple[int, int]:
         """The most workers of a model on a node with PSs, and on several."""
@@ -107,41 +130,58 @@ class SlotPrices:
     """A certificate: prices of each class and slot, and what they add up to from slot 0 on."""
 
     def __init__(self, problem: RevenueProblem, certificate: Mapping[str, Any]) -> None:
-        if certificate.get("classes") != [list(kind) for kind in problem.classes]:
-            raise Refused(f"classes are not those of the problem's nodes: {problem.classes}")
-        ends = integers(certificate.get("ends"), "ends")
+        said, most = certificate.get("classes"), min(MOST_SLOTS, problem.horizon or MOST_SLOTS)
+        if said != [list(kind) for kind in problem.classes]:
+            raise Refused(f"classes={said!r} are not those of the nodes: {problem.classes}")
+        ends = integers(certificate.get("ends"), "ends", least=1)
         lengths = [b - a for a, b in pairwise([0, *ends])]
         if not ends or min(lengths) < 1:
             raise Refused("ends do not rise from 1 or more")
-        if ends[-1] > min(MOST_SLOTS, problem.horizon or MOST_SLOTS):
-            raise Refused(f"ends: {ends[-1]} slots are too many")
+        if ends[-1] > most:
+            raise Refused(f"ends: {ends[-1]} slots are more than {most}")
         self.slots, self.fluid = ends[-1], certificate.get("fluid")
         if not isinstance(self.fluid, bool):
             raise Refused(f"fluid={self.fluid!r} is not true or false")
         if problem.preemptive and not self.fluid:
             raise Refused("fluid=False, but jobs of a preemptive problem may change")
         self.scale = _power_of_two(certificate.get("scale"))
-        given = certificate.get("prices")
-        if not isinstance(given, list) or len(given) != len(problem.classes):
-            raise Refused("prices are not a pair of lists for each class")
+        given = lists(certificate.get("prices"), "prices", len(problem.classes), "classes")
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
             raise Refused("prices of a class are not a pair (workers, PSs)")
         self.spent = 0
-        self.workers, self.ps = list[list[int]](), list[list[int]]()
-        for (_, gpus, ps), count, pair in zip(problem.classes, problem.count, given, strict=True):
-            for held, row, into in zip((gpus, ps), pair, (self.workers, self.ps), strict=True):
-                row = integers(row, "prices", count=len(ends), what="ends")
+        workers, servers = list[list[int]](), list[list[int]]()
+        rows = zip(problem.classes, problem.count, given, strict=True)
+        for c, ((_, gpus, ps), count, pair) in enumerate(rows):
+            for held, row, into in zip((gpus, ps), pair, (workers, servers), strict=True):
+                row = integers(row, f"prices[{c}]", count=len(ends), what="ends")
                 self.spent += count * held * sum(p * n for p, n in zip(row, lengths, strict=True))
                 into.append([p for p, n in zip(row, lengths, strict=True) for _ in range(n)])
-        self.to_workers = [[0, *accumulate(row)] for row in self.workers]
-        self.to_ps = [[0, *accumulate(row)] for row in self.ps]
+        self.to_workers = [[0, *accumulate(row)] for row in workers]
+        self.to_ps = [[0, *accumulate(row)] for row in servers]
+        #: what a worker and a PS cost in each slot, on the cheapest class
+        slots = [list(map(min, zip(*rows, strict=True))) for rows in (workers, servers)]
+        self.least = list(zip(*slots, strict=True))
+        self.cheapest = cache(self._cheapest)
 
     def worth(self, problem: RevenueProblem, j: int) -> list[int]:
         """f_j of ends at 0, 1, ..., never less than later."""
-        values = [
-            _rounded_up(problem.value(j, max(t, 1)), self.scale) for t in range(self.slots + 1)
-        ]
+        values = self.rounded_up(problem.values(j, [1, *range(1, self.slots + 1)]))
         return [*accumulate(reversed(values), max)][::-1]
+
+    def rounded_up(self, values: list[float]) -> list[int]:
+        """Values in parts of 1 / scale."""
+        if self.scale >= 1:  # a power of two, so that products are exact up to the largest float
+            factor = float(self.scale)
+            products = [value * factor for value in values]
+            if all(map(math.isfinite, products)):
+                return list(map(math.ceil, products))
+        return [math.ceil(Fraction(value) * self.scale) for value in values]
+
+    def _cheapest(self, classes: tuple[int, ...], slots: int, servers: bool) -> list[int]:
+        """What a worker, or a PS, costs for so many slots by each end, on the cheapest class."""
+        table = self.to_ps if servers else self.to_workers
+        costs = ([b - a for a, b in zip(table[c], table[c][slots:])] for c in classes)  # noqa: B905
+        return [0] * slots + [min(ways) for ways in zip(*costs, strict=True)]
 
     def window(self, begin: int, end: int) -> tuple[list[int], list[int]]:
         """What a worker and a PS of each class cost in these slots."""
@@ -152,17 +192,13 @@ class SlotPrices:
 
 
 def _power_of_two(scale: Any) -> Fraction:
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
-        raise Refused(f"scale={scale!r} is not a positive number")
-    exact = Fraction(scale)
-    parts = exact.numerator, exact.denominator
-    if any(part & (part - 1) for part in parts) or exact > 2**MOST_BITS:
-        raise Refused(f"scale={scale!r} is not a power of two that a float can hold")
-    return exact
-
-
-def _rounded_up(value: float, scale: Fraction) -> int:
-    return math.ceil(Fraction(value) * scale)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise Refused(f"scale={scale!r} is not a number")
+    if isinstance(scale, int) and scale > 2**MOST_BITS:
+        raise Refused(f"scale has {scale.bit_length()} bits, more than a float can hold")
+    if not 0 < scale < math.inf or any(n & (n - 1) for n in scale.as_integer_ratio()):
+        raise Refused(f"scale={scale!r} is not a power of two")
+    return Fraction(scale)
 
 
 def revenue_prices(problem: RevenueProblem, certificate: Mapping[str, Any]) -> Fraction:
@@ -170,7 +206,7 @@ def revenue_prices(problem: RevenueProblem, certificate: Mapping[str, Any]) -> F
     prices = SlotPrices(problem, certificate)
     gain = _fluid_gain if prices.fluid else _gain
     total = Fraction(prices.spent)
-    for j in range(len(problem.jobs)):
+    for j in range(len(problem.gangs)):
         best = gain(problem, prices, j)
         total += 0 if best is None else best  # None: there is no schedule, nothing is to be proven
     return to_float(_rounded(problem, total / prices.scale))
@@ -182,8 +218,7 @@ def _rounded(problem: RevenueProblem, total: Fraction) -> Fraction:
     k t + g is exact up to 2^53, and else below 0 or not above max(0, g) - 2^53.
     """
     step = highest = 0
-    for job in problem.jobs:
-        utility = job["utility"]
+    for utility in problem.utilities:
         if utility["kind"] == "power":
             return total
         linear = utility["kind"] == "linear"
@@ -205,7 +240,7 @@ def _least_gain(
     if slots is not None:
         end = max(prices.slots + 1, problem.begin(j) + slots)
         if problem.horizon is None or end <= problem.horizon:
-            gains.append(_rounded_up(problem.value(j, end), prices.scale))
+            gains += prices.rounded_up(problem.values(j, [end]))
     return max(gains, default=None)
 
 
@@ -217,16 +252,16 @@ def _gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> int | None:
     runs = sorted(_runs(problem, j))
     best = _least_gain(problem, prices, j, runs[0][0] if runs else None)
     worth, begin = prices.worth(problem, j), problem.begin(j)
-    hosts = [c for c, (_, _, ps) in enumerate(problem.classes) if ps]
+    hosts = tuple(c for c, (_, _, ps) in enumerate(problem.classes) if ps)
     for slots, model, workers, several in runs:
-        own = [c for c, kind in enumerate(problem.classes) if kind[0] == model]
-        hopes = list[tuple[int, int]]()  # at most so much, ending then
-        for end in range(begin + slots, prices.slots + 1):
-            if best is not None and worth[end] <= best:
-                break  # no later end is worth more
-            worker, ps = prices.window(end - slots, end)
-            least = workers * min(worker[c] for c in own) + min(ps[c] for c in hosts)
-            hopes.append((worth[end] - least, end))
+        own = tuple(c for c, kind in enumerate(problem.classes) if kind[0] == model)
+        last = len(worth) if best is None else bisect_left(worth, -best, key=neg)
+        ends = slice(begin + slots, last)  # no later end is worth more
+        if ends.start >= ends.stop:
+            continue
+        by_end = (prices.cheapest(own, slots, False), prices.cheapest(hosts, slots, True))
+        rows = zip(worth[ends], *(row[ends] for row in by_end), strict=True)
+        hopes = [(v - workers * w - ps, end) for end, (v, w, ps) in enumerate(rows, ends.start)]
         for hope, end in sorted(hopes, reverse=True):
             if best is not None and hope <= best:
                 break
@@ -241,11 +276,11 @@ def _gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> int | None:
 
 def _runs(problem: RevenueProblem, j: int) -> Iterator[tuple[int, str, int, bool]]:
     """Slots, GPU model, the fewest workers for them, and whether they are on several nodes."""
-    batches = problem.batches(j)
+    batches = problem.batches[j]
     for model in problem.models:
         for several in (False, True):
             rate, last = problem.rate(j, several, model), None
-            most = min(problem.room(model)[several], whole(problem.jobs[j], "gpus"))
+            most = min(problem.room(model)[several], problem.gangs[j])
             for workers in range(1, most + 1):
                 slots = math.ceil(batches / (rate * workers))
                 if slots != last:
@@ -289,34 +324,38 @@ def _spread(
 
 def _fluid_gain(problem: RevenueProblem, prices: SlotPrices, j: int) -> Fraction | None:
     pieces = _pieces(problem, j)
-    batches, most = problem.batches(j), sum((size for size, _, _ in pieces), Fraction(0))
+    batches, most = problem.batches[j], sum((size for size, _, _ in pieces), Fraction(0))
     floor = _least_gain(problem, prices, j, math.ceil(batches / most) if most else None)
     best = None if floor is None else Fraction(floor)
-    worth = prices.worth(problem, j)
-    held: list[tuple[Fraction, Fraction]] = []  # (-price, mini-batches), the dearest first
-    have = cost = Fraction(0)
-    for t in range(problem.begin(j), prices.slots):
-        if best is not None and worth[t + 1] <= best:
+    # mini-batches in parts that make sizes whole, and their prices likewise
+    parts = math.lcm(*(size.denominator for size, _, _ in pieces))
+    unit = math.lcm(*(held.denominator for _, *both in pieces for held in both))
+    whole_pieces = [(int(size * parts), int(w * unit), int(p * unit)) for size, w, p in pieces]
+    worth, need, begin = prices.worth(problem, j), batches * parts, problem.begin(j)
+    held: list[tuple[int, int]] = []  # (-price, mini-batches), the dearest first
+    have = cost = 0
+    for end, (worker, ps) in enumerate(prices.least[begin:], begin + 1):
+        if best is not None and worth[end] <= best:
             break
-        worker, ps = min(row[t] for row in prices.workers), min(row[t] for row in prices.ps)
-        for size, workers, servers in pieces:
+        for size, workers, servers in whole_pieces:
             price = workers * worker + servers * ps
             heapq.heappush(held, (-price, size))
             have, cost = have + size, cost + price * size
-        while have > batches:  # give the dearest back
+        while have > need:  # give the dearest back
             price, size = heapq.heappop(held)
-            back = min(size, have - batches)
+            back = min(size, have - need)
             if back < size:
                 heapq.heappush(held, (price, size - back))
             have, cost = have - back, cost + price * back
-        if have == batches and (best is None or worth[t + 1] - cost > best):
-            best = worth[t + 1] - cost
+        if have == need:
+            gain = worth[end] - Fraction(cost, parts * unit)
+            best = gain if best is None else max(best, gain)
     return best
 
 
 def _pieces(problem: RevenueProblem, j: int) -> list[tuple[Fraction, Fraction, Fraction]]:
     """The convex function: mini-batches of a slot, and workers and PSs of each of them."""
-    gang, models = whole(problem.jobs[j], "gpus"), problem.models
+    gang, models = problem.gangs[j], problem.models
     fast, slow = (max(problem.rate(j, several, m) for m in models) for several in (False, True))
     one, many = (min(gang, max(problem.room(m)[k] for m in models)) for k in (0, 1))
     if not one and not many:

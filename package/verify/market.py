@@ -22,7 +22,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from .fields import BadFile, Refused, one_of
+from .fields import BadFile, Refused, lists, one_of
+from .kernels import ReadProblem
 
 __all__ = ["RULES", "MarketProblem"]
 
@@ -30,7 +31,7 @@ __all__ = ["RULES", "MarketProblem"]
 DIGITS = 40
 
 
-class MarketProblem:
+class MarketProblem(ReadProblem):
     """What the rule needs of a problem."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -74,20 +75,24 @@ class MarketProblem:
 
 def gpu_prices(market: MarketProblem, certificate: Mapping[str, Any]) -> Fraction:
     """No allocation is worth more than what it can pay for."""
-    prices = _numbers(certificate, "prices", len(market.gpus))
-    mu = _numbers(certificate, "caps", len(market.caps))
-    nu = _numbers(certificate, "floors", len(market.caps))
+    prices = _numbers(certificate, "prices", len(market.gpus), "models")
+    mu = _numbers(certificate, "caps", len(market.caps), "users")
+    nu = _numbers(certificate, "floors", len(market.caps), "users")
     spent = sum((p * n for p, n in zip(prices, market.gpus, strict=True)), Fraction(0))
-    for price, cap in zip(mu, market.caps, strict=True):
+    for u, (price, cap) in enumerate(zip(mu, market.caps, strict=True)):
         if price and cap is None:
-            raise Refused("caps: a price for a user who has no cap")
+            raise Refused(f"caps: {float(price)} for user {u}, who has no cap")
         spent += price * (cap or 0)
     if market.aim == "nash":
         return _nash(market, prices, mu, spent)
     for u, row in enumerate(market.speeds):
         gain = nu[u] + (market.aim == "total")
-        if any(p + mu[u] < gain * speed for p, speed in zip(prices, row, strict=True)):
-            raise Refused(f"prices: user {u} gains more from a model than it pays")
+        for g, (price, speed) in enumerate(zip(prices, row, strict=True)):
+            if price + mu[u] < gain * speed:
+                raise Refused(
+                    f"prices: {float(price + mu[u])} for user {u} and model {g} is below "
+                    f"{float(gain * speed)}, what it gains"
+                )
     due = sum((n * f for n, f in zip(nu, market.fair(), strict=True)), Fraction(0))
     if market.aim == "total":
         return spent - due
@@ -104,7 +109,7 @@ def _nash(
     for u, row in enumerate(market.speeds):
         paid = [(p + mu[u], speed) for p, speed in zip(prices, row, strict=True) if speed]
         if not all(price for price, _ in paid):
-            raise Refused(f"prices: user {u} pays nothing for a model that it can use")
+            raise Refused(f"prices: user {u} pays nothing for one of the models that it can use")
         weight = market.tickets[u] / every
         top = weight * max(speed / price for price, speed in paid)
         log = up.ln(up.divide(Decimal(top.numerator), Decimal(top.denominator)))
@@ -112,14 +117,12 @@ def _nash(
     return total
 
 
-def _numbers(certificate: Mapping[str, Any], name: str, count: int) -> list[Fraction]:
-    values = certificate.get(name)
-    if not isinstance(values, list) or len(values) != count:
-        raise Refused(f"{name} is not a list of {count} numbers")
-    for value in values:
+def _numbers(certificate: Mapping[str, Any], name: str, count: int, what: str) -> list[Fraction]:
+    values = lists(certificate.get(name), name, count, what)
+    for k, value in enumerate(values):
         real = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not real or not 0 <= value <= sys.float_info.max:
-            raise Refused(f"{name}: {value!r} is not a finite number >= 0")
+            raise Refused(f"{name}[{k}]={value!r} is not a finite number >= 0")
     return [Fraction(value) for value in values]
 
 

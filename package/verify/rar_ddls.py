@@ -44,6 +44,7 @@ from typing import Any
 
 from .fields import (
     BadFile,
+    JobColumns,
     Refused,
     integer,
     integers,
@@ -56,6 +57,7 @@ from .fields import (
     thresholded,
     whole,
 )
+from .kernels import ReadProblem
 
 __all__ = ["RULES", "RingProblem"]
 
@@ -65,7 +67,7 @@ MOST_JOBS, MOST_STATES, MOST_WAYS = 12, 200_000, 1_000_000
 Run = tuple[int, int, tuple[int, ...]]
 
 
-class RingProblem:
+class RingProblem(ReadProblem):
     """What the rules need of a problem: nodes, gangs, and progress by (8)."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -73,8 +75,9 @@ class RingProblem:
         if len({node.get("model", "") for node in nodes}) > 1:
             raise BadFile("GPU models differ")
         self.sizes = [whole(node, "gpus") for node in nodes]
-        self.jobs = rows(data, "instance", "jobs")
-        self.gangs = [whole(job, "gpus") for job in self.jobs]
+        jobs = JobColumns.of(data)
+        self.gangs = jobs.wholes("gpus")
+        self.gradients, self.base_times = jobs.numbers("gradient"), jobs.numbers("base_time")
         given = data.get("parameters", {})
         self.between, self.within, self.speed = (
             number(given, name, default)
@@ -84,13 +87,15 @@ class RingProblem:
         )  # fmt: skip
         self.xi1, self.xi2 = number(given, "xi1", 0.5), number(given, "xi2", 1e-4)
         self.alpha = number(given, "alpha", 0.2)
-        self.degradation = one_of(given, "degradation", ("linear", "power"))
+        self.degradation = given.get("degradation")
+        if not callable(self.degradation):  # no file has one that is
+            self.degradation = one_of(given, "degradation", ("linear", "power"))
         self.contention = one_of(given, "contention", ("clipped", "shifted"))
         self.exact = one_of(given, "rate", ("floor", "exact")) == "exact"
         self.parts = 10**9 if self.exact else 1  # of an iteration, in which progress is counted
-        self.work = [whole(job, "iterations") * self.parts for job in self.jobs]
+        self.work = [n * self.parts for n in jobs.wholes("iterations")]
         self.rate = lru_cache(maxsize=None)(self._rate)
-        self.shortest = [self._shortest(j) for j in range(len(self.jobs))]
+        self.shortest = [self._shortest(j) for j in range(len(self.gangs))]
 
     @property
     def gpus(self) -> int:
@@ -125,14 +130,16 @@ class RingProblem:
             k = max(Fraction(1), self.xi1 * contenders)
         if self.degradation == "linear":
             return k + self.alpha * (k - 1)
-        return Fraction(repr(float(k) ** float(1 + self.alpha)))
+        if self.degradation == "power":
+            return Fraction(repr(float(k) ** float(1 + self.alpha)))
+        slower = self.degradation(self.alpha, k)
+        return slower if isinstance(slower, Fraction) else Fraction(repr(float(slower)))
 
     def _rate(self, j: int, nodes: int, contenders: int) -> int:
         """phi_j(n, p), in parts of an iteration."""
-        job, gang = self.jobs[j], self.gangs[j]
-        ring = number(job, "gradient") * (gang - 1) / gang
+        ring = self.gradients[j] * (self.gangs[j] - 1) / self.gangs[j]
         link = 1 / self.within if nodes == 1 else self.degraded(contenders) / self.between
-        tau = 2 * ring * link + ring / self.speed + number(job, "base_time") + self.xi2 * nodes
+        tau = 2 * ring * link + ring / self.speed + self.base_times[j] + self.xi2 * nodes
         return ceil(self.parts / tau) if self.exact else floor(1 / tau)
 
     def _shortest(self, j: int) -> int:
@@ -158,7 +165,7 @@ def area(problem: RingProblem, _: Mapping[str, Any]) -> int:
 
 def longest_job(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     """No set is shorter than a job in it."""
-    return problem.shortest[item(certificate, "job", len(problem.jobs))]
+    return problem.shortest[item(certificate, "job", len(problem.gangs))]
 
 
 def dff(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
@@ -180,7 +187,7 @@ def configuration(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     """No set is worth more than the scale, so that all GPUs' sets are worth N times that."""
     target = _target(problem, certificate)
     scale = integer(certificate, "scale", 1)
-    duals = integers(certificate.get("duals"), "duals", count=len(problem.jobs))
+    duals = integers(certificate.get("duals"), "duals", count=len(problem.gangs))
     worth = knapsack(problem.shortest, duals, min(target, sum(problem.shortest)))
     if worth > scale:
         raise Refused(
@@ -212,8 +219,8 @@ def clique(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     """Of jobs that clash only one makes full progress in a slot."""
     jobs = integers(certificate.get("jobs"), "jobs")
     for place, j in enumerate(jobs):
-        if j >= len(problem.jobs) or j in jobs[:place]:
-            raise Refused(f"jobs={jobs} are not different jobs of the {len(problem.jobs)}")
+        if j >= len(problem.gangs) or j in jobs[:place]:
+            raise Refused(f"jobs={jobs} are not different jobs of the {len(problem.gangs)}")
         for i in jobs[:place]:
             if not _clash(problem, problem.gangs[i], problem.gangs[j]):
                 raise Refused(f"jobs {i} and {j} can run without contention")
@@ -251,7 +258,7 @@ def uplinks(problem: RingProblem, _: Mapping[str, Any]) -> int:
     for j, work in enumerate(problem.work):
         if problem.wide(j):
             n = problem.fewest(j)
-            most = min(len(problem.jobs), max(problem.sizes))
+            most = min(len(problem.gangs), max(problem.sizes))
             best = max(p * problem.rate(j, n, p) for p in range(1, most + 1))
             total += Fraction(n * work, best)
     return ceil(total / max(len(problem.sizes), 1))
@@ -263,9 +270,9 @@ def uplinks(problem: RingProblem, _: Mapping[str, Any]) -> int:
 def search(problem: RingProblem, certificate: Mapping[str, Any]) -> int:
     """No sequence of starts and placements is ready by `target`."""
     target = integer(certificate, "target", 0)
-    if len(problem.jobs) > MOST_JOBS:
-        raise Refused(f"a search is for at most {MOST_JOBS} jobs, there are {len(problem.jobs)}")
-    states: set[tuple[tuple[Run, ...], tuple[int, ...]]] = {((), tuple(range(len(problem.jobs))))}
+    if len(problem.gangs) > MOST_JOBS:
+        raise Refused(f"a search is for at most {MOST_JOBS} jobs, there are {len(problem.gangs)}")
+    states: set[tuple[tuple[Run, ...], tuple[int, ...]]] = {((), tuple(range(len(problem.gangs))))}
     listed = ways = 0
     for left in range(target, -1, -1):
         if any(not running and not waiting for running, waiting in states):

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from .fields import (
     BadFile,
+    JobColumns,
     Refused,
     flag,
     integer,
@@ -39,11 +40,9 @@ from .fields import (
     to_float,
     whole,
 )
+from .kernels import PARTS, ReadProblem
 
 __all__ = ["RULES", "LeaseProblem"]
-
-#: parts of a second of work
-FULL = 1_000_000
 
 
 class LeaseOption(NamedTuple):
@@ -55,14 +54,13 @@ class LeaseOption(NamedTuple):
     value: float
 
 
-class LeaseProblem:
+class LeaseProblem(ReadProblem):
     """What the rule needs of a problem: nodes, leases, and each job's options."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         nodes = [whole(node, "gpus") for node in rows(data, "instance", "cluster", "nodes")]
         if len(set(nodes)) != 1:
             raise BadFile("nodes are not of one size")
-        self.jobs = rows(data, "instance", "jobs")
         given = data.get("parameters", {})
         self.size, self.nodes = nodes[0], len(nodes)
         self.lease, self.best_effort_lease = (
@@ -79,7 +77,12 @@ class LeaseProblem:
         self.free = nodes if free is None else [whole({"free": n}, "free") for n in free]
         if len(self.free) != self.nodes or any(n > self.size for n in self.free):
             raise BadFile(f"free={self.free} are not GPUs of {self.nodes} nodes")
-        self.rewards = [steps(job) for job in self.jobs]
+        jobs = JobColumns.of(data)
+        self.gangs, self.work = jobs.wholes("gpus"), jobs.wholes("work")
+        self.releases = jobs.wholes("release", 0)
+        self.split_speeds = jobs.column("split_speed", 1.0)
+        self.costs = jobs.column("preemption_cost")
+        self.rewards = [steps(pairs) for pairs in jobs.column("rewards")]
         self.small = self._small() if flag(given, "lexicographic", default=False) else 1.0
 
     def due(self, j: int) -> bool:
@@ -88,9 +91,9 @@ class LeaseProblem:
 
     def _small(self) -> float:
         """By what small values are multiplied so as to stay below any difference of rewards."""
-        due = [j for j in range(len(self.jobs)) if self.due(j)]
+        due = [j for j in range(len(self.gangs)) if self.due(j)]
         values = [Fraction(repr(v)) for v in {v for j in due for _, v in self.rewards[j]}]
-        count = len(self.jobs) - len(due)
+        count = len(self.gangs) - len(due)
         if not count or not values:
             return 1.0
         step = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
@@ -98,37 +101,37 @@ class LeaseProblem:
 
     def first(self, j: int) -> int:
         """The first lease that begins after the release."""
-        return -(-whole(self.jobs[j], "release", 0) // self.lease)
+        return -(-self.releases[j] // self.lease)
 
     def suspension(self, j: int) -> int:
         """t^sr."""
-        own = self.jobs[j].get("preemption_cost")
-        cost = self.overhead if own is None else whole(self.jobs[j], "preemption_cost")
+        own = self.costs[j]
+        cost = self.overhead if own is None else whole({"preemption_cost": own}, "preemption_cost")
         return cost if self.aware else 0
 
     def allocations(self, j: int) -> Iterator[tuple[tuple[int, ...], int]]:
         """Pieces, each within a node or single GPUs anywhere, and millionths of full speed."""
-        gang = whole(self.jobs[j], "gpus")
+        gang = self.gangs[j]
         power = 1 << (gang - 1).bit_length()
         if j in self.profilers:
-            yield (1,) * min(2, gang), FULL
+            yield (1,) * min(2, gang), PARTS
         elif self.kind == "consolidated":
             nodes, rest = divmod(gang, self.size)
             more = (1 << (rest - 1).bit_length(),) if rest else ()
-            yield (self.size,) * nodes + more, FULL
+            yield (self.size,) * nodes + more, PARTS
         elif gang > self.size:
-            yield (1,) * gang, FULL
+            yield (1,) * gang, PARTS
         elif gang == power:
-            yield (gang,), FULL
+            yield (gang,), PARTS
         else:
-            yield (gang if self.kind == "exact" else power,), FULL
-            yield (1,) * gang, round(FULL * self.jobs[j].get("split_speed", 1.0))
+            yield (gang if self.kind == "exact" else power,), PARTS
+            yield (1,) * gang, round(PARTS * self.split_speeds[j])
 
     def options(self, j: int) -> Iterator[LeaseOption]:
         """What can be chosen for a job."""
         for pieces, speed in self.allocations(j):
             if self.due(j):
-                release = whole(self.jobs[j], "release", 0)
+                release = self.releases[j]
                 for deadline, value in self.rewards[j]:
                     terms = _terms(self, j, release + deadline - self.first(j) * self.lease, speed)
                     if terms is not None:
@@ -141,7 +144,7 @@ class LeaseProblem:
         if j in self.profilers:
             return self.small
         tau = self.best_effort_lease
-        work = -(-whole(self.jobs[j], "work") * FULL // speed)
+        work = -(-self.work[j] * PARTS // speed)
         remaining = 2 * work + self.suspension(j) * (-(-work // tau) - 1)  # twice
         return self.small * (2 * tau / (2 * tau + remaining))
 
@@ -152,16 +155,16 @@ def _terms(problem: LeaseProblem, j: int, deadline: int, speed: int) -> tuple[in
     As printed: n and m from the work alone, then n / speed leases. Without loss: n is the least
     that is enough for itself, and a job is complete within its last lease.
     """
-    work, cost, lease = whole(problem.jobs[j], "work"), problem.suspension(j), problem.lease
+    work, cost, lease = problem.work[j], problem.suspension(j), problem.lease
     if problem.printed:
         n, m = -(-work // lease), deadline // lease
         if m < n:
             return None
         printed = -(-(work * m + cost * (n - 1) * (m - n)) // (lease * m))
-        n = -(-printed * FULL // speed)
+        n = -(-printed * PARTS // speed)
         return (n, m) if n <= m else None
     phase = problem.phases.get(j, "fresh")
-    seconds = -(-work * FULL // speed) + (cost if phase == "suspended" else 0)
+    seconds = -(-work * PARTS // speed) + (cost if phase == "suspended" else 0)
     n = -(-seconds // lease)
     m = (deadline - (seconds - (n - 1) * lease)) // lease + 1
     if m < n:
@@ -175,34 +178,17 @@ def _terms(problem: LeaseProblem, j: int, deadline: int, speed: int) -> tuple[in
 
 def lease_prices(problem: LeaseProblem, certificate: Mapping[str, Any]) -> Fraction:
     """What everybody can gain at prices of leases, and what the leases cost."""
-    scale = integer(certificate, "scale", 1)
-    loads = certificate.get("rows", [list(range(1, problem.size + 1))])
-    prices = certificate.get("prices")
-    if not isinstance(loads, list) or not isinstance(prices, list) or len(loads) != len(prices):
-        raise Refused("prices and rows are not lists of equally many rows")
-    loads = [integers(row, "rows", count=problem.size, what="sizes") for row in loads]
-    prices = [integers(row, "prices") for row in prices]
-    total = 0
-    for load, row in zip(loads, prices, strict=True):
-        most = _most(load)
-        later = problem.nodes * most[problem.size]
-        now = sum(most[free] for free in problem.free)
-        total += sum(p * (later if k else now) for k, p in enumerate(row))
+    scale, loads, prices = read_prices(problem, certificate)
+    rooms = zip(capacities(problem, loads), prices, strict=True)
+    total = sum(price * room[bool(k)] for room, row in rooms for k, price in enumerate(row))
     proven, values = Fraction(total), set[float]()
-    for j in range(len(problem.jobs)):
-        gain, first = Fraction(0), problem.first(j)
+    for j in range(len(problem.gangs)):
+        gain = Fraction(0)
         if problem.due(j):  # also of deadlines that nobody can meet
             values |= {value for _, value in problem.rewards[j]}
         for option in problem.options(j):
             values.add(option.value)
-            priced = min(option.within, max([0, *(len(row) - first for row in prices)]))
-            paid = [0] * priced
-            for load, row in zip(loads, prices, strict=True):
-                weight = sum(load[piece - 1] for piece in option.pieces)
-                for k, price in enumerate(row[first : first + priced]):
-                    paid[k] += weight * price
-            needed = option.needed - (option.within - priced)  # later leases cost nothing
-            cost = sum(sorted(paid)[: max(0, needed)])
+            cost = _cost(option, problem.first(j), loads, prices)
             gain = max(gain, Fraction(option.value) * scale - cost)
         proven += gain
     proven /= scale
@@ -210,6 +196,43 @@ def lease_prices(problem: LeaseProblem, certificate: Mapping[str, Any]) -> Fract
         step = gcd(*(int(value) for value in values))
         proven = Fraction(proven // step * step)
     return to_float(proven)
+
+
+def read_prices(
+    problem: LeaseProblem, certificate: Mapping[str, Any]
+) -> tuple[int, list[list[int]], list[list[int]]]:
+    """The scale, and by row what gangs take and the prices of leases."""
+    scale = integer(certificate, "scale", 1)
+    loads = certificate.get("rows", [list(range(1, problem.size + 1))])
+    prices = certificate.get("prices")
+    if not isinstance(loads, list) or not isinstance(prices, list) or len(loads) != len(prices):
+        raise Refused("prices and rows are not lists of equally many rows")
+    return (
+        scale,
+        [integers(row, "rows", count=problem.size, what="sizes") for row in loads],
+        [integers(row, "prices") for row in prices],
+    )
+
+
+def capacities(problem: LeaseProblem, loads: list[list[int]]) -> list[tuple[int, int]]:
+    """C_k of each row, in lease 0 and in every later one."""
+    mosts = [_most(load) for load in loads]
+    return [
+        (sum(most[free] for free in problem.free), problem.nodes * most[problem.size])
+        for most in mosts
+    ]
+
+
+def _cost(option: LeaseOption, first: int, loads: list[list[int]], prices: list[list[int]]) -> int:
+    """What the cheapest leases that the option needs cost; those without a price cost nothing."""
+    priced = min(option.within, max([0, *(len(row) - first for row in prices)]))
+    paid = [0] * priced
+    for load, row in zip(loads, prices, strict=True):
+        weight = sum(load[piece - 1] for piece in option.pieces)
+        for k, price in enumerate(row[first : first + priced]):
+            paid[k] += weight * price
+    needed = option.needed - (option.within - priced)
+    return sum(sorted(paid)[: max(0, needed)])
 
 
 def _most(load: list[int]) -> list[int]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gangsched.analysis.proofs import verify_irmp as irmp_certificates
 from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate, verify_bound
-from gangsched.analysis.proofs.verify_irmp import revenue_prices
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Bound
@@ -64,8 +60,8 @@ def test_prices_prove_what_two_jobs_earn_in_turn() -> None:
         ({"scale": math.inf}, "scale=inf is not a power of two"),
         ({"scale": True}, "scale=True is not a number"),
         ({"scale": "1"}, "scale='1' is not a number"),
-        ({"fluid": None}, "fluid=None is not True or False"),
-        ({"classes": [["", 2, 2]]}, "are not those of the problem's nodes"),
+        ({"fluid": None}, "fluid=None is not true or false"),
+        ({"classes": [["", 2, 2]]}, "are not those of the nodes"),
         ({"classes": None}, "classes=None are not those"),
         ({"classes": [3]}, "are not those"),
         ({"ends": []}, "ends do not rise"),
@@ -73,12 +69,12 @@ def test_prices_prove_what_two_jobs_earn_in_turn() -> None:
         ({"ends": [0, 4]}, r"ends\[0\]=0 is not an integer >= 1"),
         ({"ends": [2, 4.0]}, r"ends\[1\]=4\.0 is not an integer >= 1"),
         ({"ends": [2, 10**9]}, "ends: 1000000000 slots are more than 1000000"),
-        ({"prices": [[[-1, 0], [0, 0]]]}, r"prices\[0\]\[0\]\[0\]=-1 is not an integer >= 0"),
-        ({"prices": [[[0.5, 0], [0, 0]]]}, r"prices\[0\]\[0\]\[0\]=0\.5 is not an integer"),
-        ({"prices": [[[1], [0]]]}, "prices: there is not one for each of 2 blocks"),
+        ({"prices": [[[-1, 0], [0, 0]]]}, r"prices\[0\]\[0\]=-1 is not an integer >= 0"),
+        ({"prices": [[[0.5, 0], [0, 0]]]}, r"prices\[0\]\[0\]=0\.5 is not an integer"),
+        ({"prices": [[[1], [0]]]}, "entries for 2 ends"),
         ({"prices": [[[1, 0]]]}, "prices of a class are not a pair"),
-        ({"prices": []}, "prices are not a list of 1 classes"),
-        ({"prices": [[1, 0]]}, r"prices\[0\]\[0\]=1 is not a list"),
+        ({"prices": []}, "entries for 1 classes"),
+        ({"prices": [[1, 0]]}, r"prices\[0\]=1 is not a list"),
         ({"kind": "prices"}, "kind='prices' is not a kind for Irmp"),
     ],
 )
@@ -246,7 +242,6 @@ def test_mini_batches_go_to_the_model_that_has_most_gpus() -> None:
     classes = [["new", 1, 1], ["old", 2, 1]]
     prices = [[[7], [6]], [[7], [6]]]
     dear = {**HOLDS, "classes": classes, "ends": [1], "prices": prices, "fluid": True}
-    assert revenue_prices(problem, dear) == 125  # verify_bound asks another verifier too
     verify(125.0, problem, **dear)
 
 
@@ -263,10 +258,3 @@ def test_the_best_bound_is_verified_and_no_lower_bound_is(utility: Any, preempti
     lower = Bound(bound.value * (1 - 1e-6), "too low", bound.certificate)
     with pytest.raises(InvalidCertificate, match="the certificate proves"):
         verify_bound(problem, lower)
-
-
-def test_the_verifier_shares_no_code_with_the_solvers() -> None:
-    tree = ast.parse(Path(irmp_certificates.__file__).read_text("utf-8"))
-    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not any("solvers" in (name or "") for name in names)
-    assert "formulations.irmp.problem" in names

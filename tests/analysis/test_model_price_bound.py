@@ -12,16 +12,20 @@ from scipy.optimize import linprog
 
 import gangsched as gs
 from few import each_seed, first
+from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.model_price_core import certify, evaluate_models
 from gangsched.analysis.proofs.model_prices import model_price_bound
 from gangsched.analysis.proofs.price_core import evaluate
 from gangsched.analysis.proofs.prices import price_bound
+from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
-from gangsched.analysis.proofs.verify_model_prices_core import compiled_proven_costs, proven_costs
 from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import Bound
+from gangsched.verify import prove
+from gangsched.verify.kernels import proven_costs
 from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
 
 MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9)]
@@ -158,7 +162,7 @@ def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     proven_costs(*(column.tolist() for column in given), plain)
     assert sum(plain) == proven
     compiled = np.zeros(len(jobs), dtype=np.int64)
-    compiled_proven_costs(*(np.array(column, dtype=np.int64) for column in given), compiled)
+    COMPILED[proven_costs](*(np.array(column, dtype=np.int64) for column in given), compiled)
     assert compiled.tolist() == plain
     given[8] = rates * (np.arange(rates.size) % 15) // 7
     proven_costs(*(column.tolist() for column in given), plain)
@@ -257,7 +261,7 @@ def test_makespans_have_no_price_bound() -> None:
     with pytest.raises(ValueError, match="measure='makespan' has no weights"):
         model_price_bound(problem)
     proof = model_price_bound(by_hand()).certificate
-    with pytest.raises(InvalidCertificate, match="sums over the jobs"):
+    with pytest.raises(InvalidCertificate, match="and the measure is 'makespan'"):
         verify_bound(problem, Bound(1, "no", proof))
 
 
@@ -375,3 +379,19 @@ def test_every_effort_takes_the_best_of_all_kinds() -> None:
     equal = problem_of([4], [(3, 0, 5, 1.0), (3, 2, 7, 1.0)])
     assert model_price_bound(equal).value == price_bound(equal).value
     assert MODELS[0] == "old"
+
+
+def test_speeds_too_large_for_64_bits_are_counted_in_python() -> None:
+    """Parts of a second's worth are multiplied by millionths of a speed."""
+    rng = np.random.default_rng(3)
+    cluster = gs.Cluster([gs.Node("a", 2, "v"), gs.Node("b", 2, "w")])
+    for power in range(20, 39):
+        speeds = {"v": 2.0**power, "w": 1.0}
+        jobs = [gs.Job(id=i, gpus=1, work=10**9, speeds=speeds) for i in "ab"]
+        problem = CompletionTime(gs.Instance(cluster, jobs), "flow")
+        rates = [[999_999, int(rng.integers(2**20))] for _ in jobs]
+        certificate = {
+            "kind": "GPU model prices", "times": [0, 2, 10], "scale": 1000,
+            "prices": rng.integers(2**30, size=(2, 2)).tolist(), "rates": rates,
+        }  # fmt: skip
+        assert proven(problem, certificate) == prove(problem_to_dict(problem), certificate)

