@@ -24,7 +24,7 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
-from .highs import run_interruptibly
+from .highs import load, new, run_interruptibly, start_from
 from .history import History
 from .result import Bound, Result, Stop
 
@@ -403,11 +403,9 @@ class _Native:
 
     @classmethod
     def of(cls, native: Any) -> _Native:
-        form = _standard_form(native)
-        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in HIGHS_OPTIONS.items():
-            highs.setOptionValue(option, value)
-        highs.passModel(_highs_model(native, form))
+        form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
+        highs = new({"parallel": "choose", **HIGHS_OPTIONS})
+        _load(highs, native, form)
         return cls(form, highs)
 
 
@@ -418,10 +416,6 @@ def _with_options(native: _Native | None, options: Mapping[str, Any]) -> _Native
         if native.highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
     return replace(native, options={**HIGHS_OPTIONS, **given})
-
-
-def _standard_form(native: Any) -> Any:
-    return WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
 
 
 def _solve_highs(
@@ -437,9 +431,7 @@ def _solve_highs(
     if nodes is not None:
         highs.setOptionValue("mip_max_nodes", int(nodes))
     if warm:
-        start = highspy.HighsSolution()
-        start.col_value = [float(variable.value or 0) for variable in form.columns]
-        highs.setSolution(start)
+        start_from(highs, [float(variable.value or 0) for variable in form.columns])
     history: list[tuple[float, float | None, float | None]] = []
     reached: list[bool] = []
 
@@ -489,29 +481,23 @@ def _dual_bound(status: Any, outcome: Any) -> float | None:
     return _finite(outcome.mip_dual_bound)
 
 
-def _highs_model(native: Any, form: Any) -> Any:
-    """Standard form (rows a x = b, a x <= b or a x >= b) as HiGHS takes it."""
-    matrix, lp = form.A.tocsc(), highspy.HighsLp()
+def _load(highs: Any, native: Any, form: Any) -> None:
+    """Give HiGHS a standard form, rows a x = b, a x <= b or a x >= b."""
     types = np.array([row.bound_type for row in form.rows], dtype=int)  # 0: =, 1: <=, -1: >=
     sides = np.array(form.rhs, dtype=float)
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_ = form.c.toarray().ravel()
-    lp.offset_ = float(form.c_offset[0])
-    lp.sense_ = highspy.ObjSense.kMinimize
-    if next(native.component_data_objects(pyo.Objective, active=True)).sense == pyo.maximize:
-        lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_lower_ = np.array([-np.inf if v.lb is None else v.lb for v in form.columns], dtype=float)
-    lp.col_upper_ = np.array([np.inf if v.ub is None else v.ub for v in form.columns], dtype=float)
-    lp.row_lower_ = np.where(types == 1, -np.inf, sides)
-    lp.row_upper_ = np.where(types == -1, np.inf, sides)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-    lp.a_matrix_.value_ = matrix.data
-    kinds = highspy.HighsVarType
-    lp.integrality_ = [
-        kinds.kContinuous if v.is_continuous() else kinds.kInteger for v in form.columns
-    ]
-    return lp
+    objective = next(native.component_data_objects(pyo.Objective, active=True))
+    load(
+        highs,
+        form.c.toarray().ravel(),
+        form.A.tocsc(),
+        np.where(types == 1, -np.inf, sides),
+        np.where(types == -1, np.inf, sides),
+        least=np.array([-np.inf if v.lb is None else v.lb for v in form.columns], dtype=float),
+        most=np.array([np.inf if v.ub is None else v.ub for v in form.columns], dtype=float),
+        integer=np.array([not v.is_continuous() for v in form.columns], dtype=bool),
+        minimise=objective.sense != pyo.maximize,
+        offset=float(form.c_offset[0]),
+    )
 
 
 # -- any other solver that Pyomo knows ------------------------------------------------------------

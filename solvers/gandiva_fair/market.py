@@ -14,13 +14,14 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import highspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from ...formulations.gandiva_fair.problem import Aim, GpuMarket, effective_tickets
 from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
+from ..highs import is_optimal, load, new
 from ..history import Entry
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
@@ -494,25 +495,11 @@ def _highs(
     rows: Sequence[NDArray[np.int64]], values: Sequence[Floats],
 ) -> Any:  # fmt: skip
     """HiGHS after maximising cost z over 0 <= z <= room and lower <= rows z <= upper."""
-    program: Any = highspy.HighsLp()
-    program.num_col_, program.num_row_ = cost.size, len(rows)
-    program.sense_ = highspy.ObjSense.kMaximize
-    program.col_cost_, program.col_lower_, program.col_upper_ = cost, np.zeros(cost.size), room
-    program.row_lower_, program.row_upper_ = lower, upper
-    matrix = program.a_matrix_
-    matrix.format_ = highspy.MatrixFormat.kRowwise
-    matrix.start_ = np.cumsum([0, *(row.size for row in rows)]).astype(np.int32)
-    matrix.index_ = np.concatenate(rows).astype(np.int32)
-    matrix.value_ = np.concatenate(values)
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False), ("parallel", "off"), ("random_seed", 0),
-        ("primal_feasibility_tolerance", 1e-10), ("dual_feasibility_tolerance", 1e-10),
-    ):  # fmt: skip
-        highs.setOptionValue(option, value)
-    highs.passModel(program)
+    entries = np.concatenate(values), np.concatenate(rows), np.cumsum([0, *map(len, rows)])
+    highs = new({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10})
+    load(highs, cost, csr_array(entries, shape=(len(rows), cost.size)), lower, upper, most=room)
     highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if not is_optimal(highs):
         status = highs.modelStatusToString(highs.getModelStatus())
         raise AssertionError(f"bug in market: HiGHS says {status}, but fair shares are feasible")
     return highs
