@@ -243,11 +243,7 @@ class _Known:
 
 @declared(ExactParams)
 def solve_exact(
-    problem: Problem[Any],
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: ExactParams = ExactParams(),
+    problem: Problem[Any], *, time_limit: float | None, params: ExactParams
 ) -> Result[Any]:
     """Solve a problem to proven optimality, or as far as the limits allow.
 
@@ -261,8 +257,6 @@ def solve_exact(
     ----------
     problem : Problem
         Any whose `build(form)` gives a Pyomo model.
-    seed : int
-        Not used: the heuristics and HiGHS always have the same.
     time_limit : float, optional
         Wall seconds: at most a quarter for the heuristics and a quarter for the bound. If building
         the model takes what is left, what was known before is returned.

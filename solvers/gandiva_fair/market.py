@@ -24,7 +24,7 @@ from ...instances.schedule import Allocation
 from ..highs import is_optimal, load, new
 from ..history import Entry
 from ..result import Bound, Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .equilibrium import equilibrium
 
 __all__ = [
@@ -55,13 +55,7 @@ class _Duals(NamedTuple):
 
 
 @solver()
-def efficient_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
+def efficient_allocation(problem: GpuMarket) -> Result[Allocation]:
     """Divide the GPUs so that the sum of all values is largest and nobody is below its fair share.
 
     Guarantee: optimal, up to the rounding that the gap shows. No outcome of trading that leaves
@@ -71,15 +65,6 @@ def efficient_allocation(
     ----------
     problem : GpuMarket
         With the aim "total".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Raises
     ------
@@ -106,13 +91,7 @@ def efficient_allocation(
 
 
 @solver()
-def max_min_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
+def max_min_allocation(problem: GpuMarket) -> Result[Allocation]:
     """Divide the GPUs so that the least of all U_u / f_u is largest.
 
     Guarantee: optimal, up to the rounding that the gap shows. It is at least 1. Where users have
@@ -123,15 +102,6 @@ def max_min_allocation(
     ----------
     problem : GpuMarket
         With the aim "max-min".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Raises
     ------
@@ -154,13 +124,7 @@ def max_min_allocation(
 
 
 @solver()
-def nash_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
+def nash_allocation(problem: GpuMarket) -> Result[Allocation]:
     """Divide the GPUs so that the mean of log U_u, weighted by tickets, is largest.
 
     Guarantee: optimal, up to the rounding that the gap shows. Without caps, it is a competitive
@@ -171,15 +135,6 @@ def nash_allocation(
     ----------
     problem : GpuMarket
         With the aim "nash".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Raises
     ------
@@ -228,31 +183,12 @@ class AllocationParams:
     aim: Aim | None = None
 
 
-@solver(AllocationParams)
-def best_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: AllocationParams = AllocationParams(),
-) -> Result[Allocation]:
+@solver(AllocationParams, of=GpuMarket)
+def best_allocation(problem: GpuMarket, *, params: AllocationParams) -> Result[Allocation]:
     """Divide the GPUs by one aim, whatever the market's own, which values the outcome.
 
     Guarantee: optimal for the market's own aim, as of :func:`efficient_allocation`,
     :func:`max_min_allocation` and :func:`nash_allocation`; without a bound for another one.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : AllocationParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Notes
     -----
@@ -266,7 +202,6 @@ def best_allocation(
     >>> best_allocation(market, params=AllocationParams(aim="nash")).objective
     130.0
     """
-    check_class("best_allocation", problem, GpuMarket)
     aim = problem.aim if params.aim is None else params.aim
     solve = BY_AIM[aim]
     result = solve(replace(problem, aim=aim))
@@ -280,30 +215,11 @@ def best_allocation(
 BY_AIM = {"total": efficient_allocation, "max-min": max_min_allocation, "nash": nash_allocation}
 
 
-@solver()
-def fair_share(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
+@solver(of=GpuMarket)
+def fair_share(problem: GpuMarket) -> Result[Allocation]:
     """Give each user its fair share of each model.
 
     Guarantee: feasible; none of what it is worth.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Notes
     -----
@@ -314,7 +230,6 @@ def fair_share(
     >>> fair_share(GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])).objective
     110.0
     """
-    check_class("fair_share", problem, GpuMarket)
     return Result.of(problem, problem.fair(), solver="fair-share", stop=Stop.COMPLETED)
 
 

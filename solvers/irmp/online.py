@@ -28,7 +28,7 @@ from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .response import MARGIN, Occupancy, Response, keep_facts, misses, run_options, schedule_of
 
 __all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
@@ -37,29 +37,13 @@ TIES = "jobs by (release, number)"
 
 
 @solver()
-def online_fifo(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+def online_fifo(problem: Irmp) -> Result[Schedule]:
     """Plan in the order of release, each job as well as those before it let it.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         Without a solution where jobs must run that do not, or a user earns less than alone.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
@@ -84,29 +68,13 @@ def online_fifo(
 
 
 @solver()
-def online_spt(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+def online_spt(problem: Irmp) -> Result[Schedule]:
     """Plan in the order of processing times, the shortest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
@@ -124,29 +92,13 @@ def online_spt(
 
 
 @solver()
-def online_density(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+def online_density(problem: Irmp) -> Result[Schedule]:
     """Plan in the order of f(t + d) / (D_w d), the largest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
@@ -165,29 +117,13 @@ def online_density(
 
 
 @solver()
-def online_slope(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+def online_slope(problem: Irmp) -> Result[Schedule]:
     """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
@@ -206,29 +142,13 @@ def online_slope(
 
 
 @solver()
-def rolling_lp(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+def rolling_lp(problem: Irmp) -> Result[Schedule]:
     """Plan in the order of mean starts in the linear program of what waits and what is left.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
