@@ -113,7 +113,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("lp-selector", "unisched.selectors.lp_selector"),
     ),
     Irmp: (
-        _Heuristic("online-density", "irmp.online.online_density", most=300),
+        _Heuristic("online-density", "irmp.online.online", {"by": "density"}, most=300),
         _Heuristic("posted-prices", "irmp.lists.posted_prices"),
         _Heuristic("lp-list", "irmp.lists.lp_list"),
         _Heuristic("astraea", "irmp.astraea.astraea"),

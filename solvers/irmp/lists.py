@@ -229,7 +229,9 @@ def posted_prices(
     Parameters
     ----------
     problem : Irmp
-    seed, time_limit, params
+    time_limit : float, optional
+        As of :func:`lp_list`.
+    params : RevenueProgramParams
         As of :func:`lp_list`.
 
     Returns

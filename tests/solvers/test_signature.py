@@ -11,11 +11,6 @@ import pytest
 
 from gangsched import registry
 from gangsched.formulations import LtgfRound
-from gangsched.solvers.gandiva_fair.market import (
-    efficient_allocation,
-    max_min_allocation,
-    nash_allocation,
-)
 from gangsched.solvers.ltgf.round import one_round
 from gangsched.solvers.signature import NoParams
 
@@ -24,9 +19,6 @@ SOLVERS = {
     row.place: replace(row, params={}).load()
     for entry in registry.PROBLEMS.values()
     for row in entry.solvers.values()
-} | {
-    solver.__name__: solver
-    for solver in (efficient_allocation, max_min_allocation, nash_allocation, one_round)
 }
 BAD = [
     ({"seed": 1.0}, TypeError, "seed=1.0 is not an integer"),
