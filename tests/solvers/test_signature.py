@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -43,6 +44,16 @@ def test_there_is_one_signature() -> None:
         assert [own.default for own in others] == [0, None, params()], name
         assert is_dataclass(params), name
         assert params.__dataclass_params__.frozen, name  # type: ignore[attr-defined]
+
+
+def test_the_docstring_tells_all() -> None:
+    """What a function does not say of problem, seed, limit and parameters is added."""
+    for name, solver in SOLVERS.items():
+        titles = re.findall(r"(?m)^(\w+)\n-+$", solver.__doc__ or "")
+        assert titles[:3] == ["Parameters", "Returns", "Raises"], name
+        told = (solver.__doc__ or "").partition("Returns\n")[0]
+        own = ["problem", "seed", "time_limit", "params"]
+        assert re.findall(r"(?m)^(\w+) : ", told) == own, name
 
 
 @pytest.mark.parametrize(("given", "error", "text"), BAD)

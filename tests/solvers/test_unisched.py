@@ -593,6 +593,29 @@ def test_the_process_stays_for_the_next_program(child: Child) -> None:
     assert solve_mip(program(), time_limit=60, child=child).proven  # another one
 
 
+def test_the_process_ends_with_its_caller(child: Child) -> None:
+    """A caller that is killed closes nothing, but the system does."""
+    solve_mip(program(), time_limit=60, child=child)
+    process = child._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(timeout=20) == 1
+
+
+def test_ctrl_c_stops_the_process(running: Any) -> None:
+    child, processes = running(TELLS + HANGS), []
+
+    def hear(told: Any) -> bool:
+        processes.append(child._process)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        child.ask(program(), hear)
+    assert child._process is None
+    assert processes[0].poll() is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", [HANGS, "raise SystemExit"])
 def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
