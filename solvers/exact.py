@@ -208,13 +208,12 @@ def branch_and_bound(
         return finish(incumbent, None, Answer(stop=Stop.PROVEN, info=note))
     end = math.inf if time_limit is None else known.started + time_limit
     try:
-        model, native = _prepared(problem, form, options, incumbent, params.highs, end)
+        model, native = _prepared(problem, form, options, incumbent, params, end)
     except OutOfTime:
         note = {"note": "the time was over before the model was built"}
         return finish(incumbent, None, Answer(stop=Stop.TIME_LIMIT, info=note))
     begun = time.perf_counter() - known.started
     if params.highs:
-        native = _with_options(native, params.options)
         goal = _goal(problem, model, bound)
         warm = incumbent is not None
         answer = _solve_highs(native, _left(end), params.work_limit, warm, goal)
@@ -250,7 +249,7 @@ def _prepared(
     form: str,
     options: Mapping[str, Any],
     incumbent: Any,
-    highs: bool,
+    params: ExactParams,
     end: float,
 ) -> tuple[Model[Any], _Native | None]:
     """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
@@ -259,7 +258,7 @@ def _prepared(
         check_time()
         if incumbent is not None:
             model.embed(incumbent)
-        return model, _Native.of(model.native) if highs else None
+        return model, _Native.of(model.native, params.options) if params.highs else None
 
 
 def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
@@ -399,23 +398,18 @@ class _Native:
 
     form: Any
     highs: Any
-    options: Mapping[str, Any] = field(default_factory=lambda: dict(HIGHS_OPTIONS))
+    options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, native: Any) -> _Native:
+    def of(cls, native: Any, options: Mapping[str, Any]) -> _Native:
         form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
         highs = new({"parallel": "choose", **HIGHS_OPTIONS})
         _load(highs, native, form)
-        return cls(form, highs)
-
-
-def _with_options(native: _Native | None, options: Mapping[str, Any]) -> _Native:
-    assert native is not None
-    given = named("highs", options)
-    for option, value in given.items():
-        if native.highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
-    return replace(native, options={**HIGHS_OPTIONS, **given})
+        given = named("highs", options)
+        for option, value in given.items():
+            if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
+                raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
+        return cls(form, highs, {**HIGHS_OPTIONS, **given})
 
 
 def _solve_highs(
