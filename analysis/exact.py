@@ -113,7 +113,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("lp-selector", "unisched.selectors.lp_selector"),
     ),
     Irmp: (
-        _Heuristic("online-density", "irmp.online.online_density", most=300),
+        _Heuristic("online-density", "irmp.online.online", {"by": "density"}, most=300),
         _Heuristic("posted-prices", "irmp.lists.posted_prices"),
         _Heuristic("lp-list", "irmp.lists.lp_list"),
         _Heuristic("astraea", "irmp.astraea.astraea"),
@@ -243,11 +243,7 @@ class _Known:
 
 @declared(ExactParams)
 def solve_exact(
-    problem: Problem[Any],
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: ExactParams = ExactParams(),
+    problem: Problem[Any], *, time_limit: float | None, params: ExactParams
 ) -> Result[Any]:
     """Solve a problem to proven optimality, or as far as the limits allow.
 
@@ -261,8 +257,6 @@ def solve_exact(
     ----------
     problem : Problem
         Any whose `build(form)` gives a Pyomo model.
-    seed : int
-        Not used: the heuristics and HiGHS always have the same.
     time_limit : float, optional
         Wall seconds: at most a quarter for the heuristics and a quarter for the bound. If building
         the model takes what is left, what was known before is returned.

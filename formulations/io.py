@@ -252,13 +252,6 @@ def _phases_from_dict(data: Any) -> dict[int, LeasePhase]:
     return {int(key): names[name] for key, name in data.items()}
 
 
-def _profilers_from_list(data: Any) -> frozenset[int]:
-    for i, number in enumerate(_listed("parameters: profilers", data)):
-        if type(number) is not int:
-            raise ValueError(f"parameters: profilers[{i}]={number!r} is not an integer")
-    return frozenset(data)
-
-
 def _free_from_list(data: Any) -> Any:
     if data is not None and not isinstance(data, list):
         raise ValueError(f"parameters: free={data!r} is not null nor a list")
@@ -268,7 +261,7 @@ def _free_from_list(data: Any) -> Any:
 #: parameters that JSON does not have as they are: writer, reader
 CODED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "phases": (_phases_to_dict, _phases_from_dict),
-    "profilers": (sorted, _profilers_from_list),
+    "profilers": (sorted, lambda data: frozenset(_wholes("parameters: profilers", data))),
     "free": (list, _free_from_list),
     "owners": (list, partial(_listed, "parameters: owners")),
     "alone": (dict, lambda data: data),

@@ -24,7 +24,7 @@ from functools import partial
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -81,11 +81,7 @@ def save(path: str | Path, thing: Thing) -> None:
     >>> load(path) == instance
     True
     """
-    for type_, to_dict, _ in _KINDS.values():
-        if isinstance(thing, type_):
-            return write_json(path, to_dict(thing))
-    kinds = ", ".join(type_.__name__ for type_, _, _ in _KINDS.values())
-    raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
+    save_as(path, thing, CODECS)
 
 
 def load(path: str | Path) -> Thing:
@@ -106,10 +102,32 @@ def load(path: str | Path) -> Thing:
     ValueError
         If anything in it breaks the format; the message names file, place, value and rule.
     """
+    found: Thing = load_as(path, CODECS)
+    return found
+
+
+class Codec(NamedTuple):
+    """How things of some classes are written as JSON, and read."""
+
+    types: tuple[type[Any], ...]
+    write: Callable[[Any], Dict]
+    read: Callable[[Any], Any]
+
+
+def save_as(path: str | Path, thing: Any, codecs: Mapping[str, Codec]) -> None:
+    """Write a thing by the codec of its class."""
+    for types, write, _ in codecs.values():
+        if isinstance(thing, types):
+            return write_json(path, write(thing))
+    kinds = ", ".join(one.__name__ for _, codec in sorted(codecs.items()) for one in codec.types)
+    raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
+
+
+def load_as(path: str | Path, codecs: Mapping[str, Codec]) -> Any:
+    """Read a file by the codec of its kind."""
     data = read_json(path)
     try:
-        kind = check_header(data)
-        return _KINDS[kind][2](data)
+        return codecs[check_header(data, *sorted(codecs))].read(data)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -340,28 +358,30 @@ def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) 
     for i, item in enumerate(items):
         here = f"{place}[{i}]"
         _object(here, item)
-        kind: Any = kind_of(here, item)
-        values = {k: v for k, v in item.items() if k != "kind" or not issubclass(kind, Job)}
-        check_fields(here, values, **_names(kind))
-        for name in TAGGED.keys() & values.keys():
-            field = f"{here}: job {_shown(values['id'])}: {name}"
-            values[name] = _tagged(field, values[name], TAGGED[name])
-        made.append(_valid(here, partial(kind, **values)))
+        kind = kind_of(here, item)
+        made.append(_record(here, kind, _without_kind(item) if issubclass(kind, Job) else item))
     return made
+
+
+def _record(place: str, kind: type[T], values: Dict) -> T:
+    every = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    optional = {name for name, field in every.items() if default_of(field) is not MISSING}
+    check_fields(place, values, required=set(every) - optional, optional=optional)
+    tagged = {
+        name: _tagged(f"{place}: job {_shown(values['id'])}: {name}", values[name], TAGGED[name])
+        for name in TAGGED.keys() & values.keys()
+    }
+    return _valid(place, lambda: kind(**{**values, **tagged}))
 
 
 def _tagged(place: str, data: Any, kinds: Mapping[str, type[Any]]) -> Any:
     _object(place, data)
-    kind: Any = kinds[_one_of(f"{place} kind ", _kind_of(place, data), kinds)]
-    values = {name: value for name, value in data.items() if name != "kind"}
-    check_fields(place, values, **_names(kind))
-    return _valid(place, partial(kind, **values))
+    kind = kinds[_one_of(f"{place} kind ", _kind_of(place, data), kinds)]
+    return _record(place, kind, _without_kind(data))
 
 
-def _names(kind: type[Any]) -> dict[str, set[str]]:
-    every = {field.name: field for field in fields(kind)}
-    optional = {name for name, field in every.items() if default_of(field) is not MISSING}
-    return {"required": set(every) - optional, "optional": optional}
+def _without_kind(data: Dict) -> Dict:
+    return {name: value for name, value in data.items() if name != "kind"}
 
 
 # --- schedules and allocations -------------------------------------------------------------------
@@ -430,9 +450,7 @@ def allocation_from_dict(data: Any) -> Allocation:
     """
     check_header(data, "allocation")
     check_fields("allocation", _body(data), required={"users", "models", "shares"})
-    for name in ("users", "models"):
-        if not isinstance(data[name], list) or not all(isinstance(x, str) for x in data[name]):
-            raise ValueError(f"allocation: {name}={_shown(data[name])} is not a list of strings")
+    check_values("allocation", data, {"users": TEXTS, "models": TEXTS})
     users, models, shares = data["users"], data["models"], data["shares"]
     if not isinstance(shares, list) or len(shares) != len(users):
         raise ValueError(f"allocation: shares is not a list of {len(users)} rows, one a user")
@@ -480,7 +498,7 @@ def check_header(data: Any, *kinds: str) -> str:
         raise ValueError(f"format={_shown(data['format'])} is not {FORMAT!r}")
     if type(data["version"]) is not int or data["version"] != VERSION:
         raise ValueError(f"version={_shown(data['version'])} is not supported, only {VERSION} is")
-    return _one_of("kind=", data["kind"], list(kinds) or sorted(_KINDS))
+    return _one_of("kind=", data["kind"], list(kinds) or sorted(CODECS))
 
 
 def check_fields(
@@ -505,6 +523,59 @@ def check_fields(
     for name in sorted(required):
         if name not in data:
             raise ValueError(f"{place}: field {name!r} is missing")
+
+
+#: whether a value is right, and the rule in words
+Rule = tuple[Callable[[Any], bool], str]
+TEXT: Rule = lambda value: isinstance(value, str), "a string"
+INTEGER: Rule = lambda value: type(value) is int, "an integer"
+FLAG: Rule = lambda value: type(value) is bool, "true or false"
+LIST: Rule = lambda value: isinstance(value, list), "a list"
+OBJECT: Rule = lambda value: isinstance(value, dict), "an object"
+
+
+def list_of(rule: Rule, text: str) -> Rule:
+    """Return the rule of lists of what is right by a rule."""
+    return lambda value: isinstance(value, list) and all(map(rule[0], value)), text
+
+
+def or_null(rule: Rule) -> Rule:
+    """Return the rule that allows null too."""
+    return lambda value: value is None or rule[0](value), f"{rule[1]} or null"
+
+
+TEXTS = list_of(TEXT, "a list of strings")
+
+
+def check_values(place: str, data: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
+    """Refuse an object with a value that breaks the rule of its field.
+
+    Examples
+    --------
+    >>> check_values("bound", {"method": 3}, {"method": TEXT})
+    Traceback (most recent call last):
+        ...
+    ValueError: bound: method=3 is not a string
+    """
+    for name, (right, rule) in rules.items():
+        if not right(data[name]):
+            raise ValueError(f"{place}: {name}={_shown(data[name])} is not {rule}")
+
+
+def plain_data(place: str, data: Any) -> Any:
+    """Return nested data as JSON has it; refuse what a file would not give back."""
+    if isinstance(data, Mapping):
+        for key in data:
+            if not isinstance(key, str):
+                raise TypeError(f"{place}: key {key!r} is not a string")
+        return {key: plain_data(f"{place}[{key!r}]", value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [plain_data(f"{place}[{i}]", value) for i, value in enumerate(data)]
+    if isinstance(data, float) and not math.isfinite(data):
+        raise ValueError(f"{place}={data} is not finite, a file cannot hold it")
+    if data is not None and not isinstance(data, (str, int, float)):
+        raise TypeError(f"{place}={data!r} is not plain data, a file cannot hold it")
+    return data
 
 
 def _object(place: str, data: Any) -> None:
@@ -555,8 +626,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> Dict:
     return data
 
 
-_KINDS: dict[str, tuple[type[Any], Callable[[Any], Dict], Callable[[Any], Thing]]] = {
-    "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
-    "instance": (Instance, instance_to_dict, instance_from_dict),
-    "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
+#: by the kind that stands in files
+CODECS: Mapping[str, Codec] = {
+    "allocation": Codec((Allocation,), allocation_to_dict, allocation_from_dict),
+    "instance": Codec((Instance,), instance_to_dict, instance_from_dict),
+    "schedule": Codec((Schedule,), schedule_to_dict, schedule_from_dict),
 }

@@ -8,29 +8,27 @@ What the files hold is described in :mod:`gangsched.instances.io`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .analysis.driving import run_io
 from .analysis.driving.run import Run
 from .formulations.io import PROBLEMS, problem_from_dict, problem_to_dict
-from .instances import Allocation, Instance, Schedule
-from .instances import io as plain
+from .instances import Schedule
+from .instances.io import CODECS, Codec, load_as, save_as
 from .instances.tables import head_of, is_folder, load_schedule, save_schedule
 from .solvers import Result
 from .solvers.io import result_from_dict, result_to_dict
 
 __all__ = ["load", "save"]
 
-#: kinds of files: types, writer, reader
-KINDS: dict[str, tuple[tuple[type[Any], ...], Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "allocation": ((Allocation,), plain.allocation_to_dict, plain.allocation_from_dict),
-    "instance": ((Instance,), plain.instance_to_dict, plain.instance_from_dict),
-    "problem": (tuple(PROBLEMS.values()), problem_to_dict, problem_from_dict),
-    "result": ((Result,), result_to_dict, result_from_dict),
-    "run": ((Run,), run_io.run_to_dict, run_io.run_from_dict),
-    "schedule": ((Schedule,), plain.schedule_to_dict, plain.schedule_from_dict),
+#: by the kind that stands in files
+KINDS: Mapping[str, Codec] = {
+    **CODECS,
+    "problem": Codec(tuple(PROBLEMS.values()), problem_to_dict, problem_from_dict),
+    "result": Codec((Result,), result_to_dict, result_from_dict),
+    "run": Codec((Run,), run_io.run_to_dict, run_io.run_from_dict),
 }
 #: what a folder of tables may hold: type, writer, reader
 FOLDERS: dict[str, tuple[type[Any], Callable[[Path, Any], None], Callable[[Path], Any]]] = {
@@ -68,13 +66,11 @@ def save(path: str | Path, thing: Any) -> None:
     True
     """
     if is_folder(path):
-        return _save_folder(Path(path), thing)
-    for types, to_dict, _ in KINDS.values():
-        if isinstance(thing, types):
-            plain.write_json(path, to_dict(thing))
-            return run_io.save_instance(path, thing) if isinstance(thing, Run) else None
-    kinds = ", ".join(type_.__name__ for types, _, _ in KINDS.values() for type_ in types)
-    raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
+        _save_folder(Path(path), thing)
+    else:
+        save_as(path, thing, KINDS)
+        if isinstance(thing, Run):
+            run_io.save_instance(path, thing)
 
 
 def _save_folder(path: Path, thing: Any) -> None:
@@ -107,10 +103,5 @@ def load(path: str | Path) -> Any:
     """
     if is_folder(path):
         return FOLDERS[head_of(path, *FOLDERS)["kind"]][2](Path(path))
-    data = plain.read_json(path)
-    try:
-        kind = plain.check_header(data, *KINDS)
-        thing = KINDS[kind][2](data)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    thing = load_as(path, KINDS)
     return run_io.attach_instance(path, thing) if isinstance(thing, Run) else thing

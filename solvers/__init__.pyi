@@ -5,12 +5,9 @@ from .facts import MakespanFacts as MakespanFacts
 from .facts import RevenueFacts as RevenueFacts
 from .gandiva_fair.market import AllocationParams as AllocationParams
 from .gandiva_fair.market import best_allocation as best_allocation
-from .gandiva_fair.market import efficient_allocation as efficient_allocation
 from .gandiva_fair.market import exchange_rates as exchange_rates
 from .gandiva_fair.market import fair_share as fair_share
 from .gandiva_fair.market import market_bound as market_bound
-from .gandiva_fair.market import max_min_allocation as max_min_allocation
-from .gandiva_fair.market import nash_allocation as nash_allocation
 from .gandiva_fair.policy import GandivaFair as GandivaFair
 from .gandiva_fair.trading import Trade as Trade
 from .gandiva_fair.trading import Trading as Trading
@@ -31,11 +28,8 @@ from .irmp.columns import revenue_bound as revenue_bound
 from .irmp.lists import RevenueProgramParams as RevenueProgramParams
 from .irmp.lists import lp_list as lp_list
 from .irmp.lists import posted_prices as posted_prices
-from .irmp.online import online_density as online_density
-from .irmp.online import online_fifo as online_fifo
-from .irmp.online import online_slope as online_slope
-from .irmp.online import online_spt as online_spt
-from .irmp.online import rolling_lp as rolling_lp
+from .irmp.online import OnlineParams as OnlineParams
+from .irmp.online import online as online
 from .irmp.response import Occupancy as Occupancy
 from .irmp.response import Response as Response
 from .irmp.response import best_response as best_response

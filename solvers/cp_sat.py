@@ -2,25 +2,19 @@
 
 CP-SAT is optional: ``pip install 'gangsched[cpsat]'``. It always runs in another process, as
 OR-tools and highspy cannot be imported into one: both bring a library of the name libhighs. The
-process runs this file as a script, and imports OR-tools and nothing of the toolkit; it is given one
-line of JSON, a model in the terms of CP-SAT's own protocol buffers, and answers in lines of JSON.
-The caller keeps the limit: what was told until then stays.
+process imports OR-tools, this module and `.child`; it is given a model in the terms of CP-SAT's own
+protocol buffers.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
-import os
-import queue
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from .child import Child
 
 __all__ = ["CpAnswer", "CpModel", "NoCpSat", "require", "solve"]
 
@@ -238,33 +232,30 @@ def solve(
         Where OR-tools is missing or too old, or refuses the model or an option.
     """
     heard = _Heard()
-    end = math.inf if time_limit is None else heard.began + time_limit
+    end = math.inf if time_limit is None else heard.began + time_limit + GRACE
     given = {"num_workers": threads, "random_seed": seed, **(options or {})}
-    message: dict[str, Any] = {"model": model.data, "options": given}
-    if time_limit is not None:
-        message["until"] = time.time() + time_limit  # the process takes a second or two to start
-    process, told = _start(message)
+    # the process takes a second or two to start
+    until = None if time_limit is None else time.time() + time_limit
+    child = Child(_work)
+
+    def hear(told: dict[str, Any]) -> bool:
+        if "error" in told:
+            raise NoCpSat(told["error"])
+        heard.take(told)
+        return "status" not in told and goal is not None and goal(heard.answer(""))
+
     try:
-        while True:
-            left = None if end == math.inf else max(end + GRACE - time.perf_counter(), 0.0)
-            try:
-                line = told.get(timeout=left)
-            except queue.Empty:
-                return heard.answer("time limit")
-            if line is None:
-                raise NoCpSat(f"CP-SAT ended without an answer (exit code {process.wait()})")
-            if "error" in line:
-                raise NoCpSat(line["error"])
-            heard.take(line)
-            if line.get("done"):
-                proven = line["status"] in ("optimal", "infeasible")
-                return heard.answer("" if proven else "time limit")
-            if goal is not None and goal(heard.answer("")):
-                return heard.answer("")
+        child.ask((model.data, given, until), hear, end)
+    except TimeoutError:
+        return heard.answer("time limit")
     except KeyboardInterrupt:
         return heard.answer("interrupted")
+    except ChildProcessError as error:
+        raise NoCpSat(f"CP-SAT ended without an answer ({error})") from None
     finally:
-        _stop(process)
+        child.close()
+    early = heard.last.get("status") in ("feasible", "unknown")
+    return heard.answer("time limit" if early else "")
 
 
 def require() -> str:
@@ -298,69 +289,14 @@ def _refusal(version: str) -> str:
     return f"{there} (CP-SAT needs {wanted} or newer): pip install 'gangsched[cpsat]'"
 
 
-def _start(message: Mapping[str, Any]) -> tuple[subprocess.Popen[str], Any]:
-    """The process, and the queue of what it tells; None when it has ended."""
-    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        [sys.executable, "-P", os.path.abspath(__file__)], stdin=pipe, stdout=pipe,
-        stderr=subprocess.DEVNULL, text=True, encoding="utf-8",
-        start_new_session=True,  # a terminal's Ctrl-C is for the caller, who stops this one
-    )  # fmt: skip
-
-    def write() -> None:
-        with contextlib.suppress(OSError, ValueError):
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(message) + "\n")
-            process.stdin.flush()
-
-    def listen() -> None:
-        with contextlib.suppress(OSError, ValueError):
-            assert process.stdout is not None
-            for line in process.stdout:
-                told.put(json.loads(line))
-        told.put(None)
-
-    for work in (write, listen):
-        threading.Thread(target=work, daemon=True).start()
-    return process, told
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()
-
-
 # --- in the process ------------------------------------------------------------------------------
 
 
-def _serve() -> None:
-    """Read a model from standard input and solve it; end when the caller has."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever a library prints
-    lock = threading.Lock()
-
-    def tell(**told: Any) -> None:
-        with lock:
-            out.write(json.dumps(told) + "\n")
-            out.flush()
-
-    message = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_caller, daemon=True).start()
+def _work(message: tuple[Any, Any, float | None], tell: Callable[[dict[str, Any]], None]) -> None:
     try:
-        _solve(message["model"], message["options"], message.get("until"), tell)
+        _solve(*message, lambda **told: tell(told))
     except Exception as error:  # told to the caller, in one line
-        tell(error=" ".join(f"CP-SAT: {type(error).__name__}: {error}".split())[:300])
-    os._exit(0)
-
-
-def _end_with_caller() -> None:
-    sys.stdin.read()
-    os._exit(1)
+        tell({"error": " ".join(f"CP-SAT: {type(error).__name__}: {error}".split())[:300]})
 
 
 def _solve(
@@ -413,14 +349,10 @@ def _solve(
         found = {"values": [solver.response_proto.solution[i] for i in numbers]}
         found["objective"] = solver.objective_value
     tell(
-        done=True, status=name, version=number, branches=solver.num_branches,
+        status=name, version=number, branches=solver.num_branches,
         bound=_finite(solver.best_objective_bound) if name != "infeasible" else None, **found,
     )  # fmt: skip
 
 
 def _finite(value: float) -> float | None:
     return float(value) if abs(value) < 1e15 else None
-
-
-if __name__ == "__main__":
-    _serve()

@@ -24,7 +24,7 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
-from .highs import run_interruptibly
+from .highs import load, new, run_interruptibly, start_from
 from .history import History
 from .result import Bound, Result, Stop
 
@@ -208,13 +208,12 @@ def branch_and_bound(
         return finish(incumbent, None, Answer(stop=Stop.PROVEN, info=note))
     end = math.inf if time_limit is None else known.started + time_limit
     try:
-        model, native = _prepared(problem, form, options, incumbent, params.highs, end)
+        model, native = _prepared(problem, form, options, incumbent, params, end)
     except OutOfTime:
         note = {"note": "the time was over before the model was built"}
         return finish(incumbent, None, Answer(stop=Stop.TIME_LIMIT, info=note))
     begun = time.perf_counter() - known.started
     if params.highs:
-        native = _with_options(native, params.options)
         goal = _goal(problem, model, bound)
         warm = incumbent is not None
         answer = _solve_highs(native, _left(end), params.work_limit, warm, goal)
@@ -250,7 +249,7 @@ def _prepared(
     form: str,
     options: Mapping[str, Any],
     incumbent: Any,
-    highs: bool,
+    params: ExactParams,
     end: float,
 ) -> tuple[Model[Any], _Native | None]:
     """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
@@ -259,7 +258,7 @@ def _prepared(
         check_time()
         if incumbent is not None:
             model.embed(incumbent)
-        return model, _Native.of(model.native) if highs else None
+        return model, _Native.of(model.native, params.options) if params.highs else None
 
 
 def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
@@ -399,29 +398,18 @@ class _Native:
 
     form: Any
     highs: Any
-    options: Mapping[str, Any] = field(default_factory=lambda: dict(HIGHS_OPTIONS))
+    options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, native: Any) -> _Native:
-        form = _standard_form(native)
-        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in HIGHS_OPTIONS.items():
-            highs.setOptionValue(option, value)
-        highs.passModel(_highs_model(native, form))
-        return cls(form, highs)
-
-
-def _with_options(native: _Native | None, options: Mapping[str, Any]) -> _Native:
-    assert native is not None
-    given = named("highs", options)
-    for option, value in given.items():
-        if native.highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
-    return replace(native, options={**HIGHS_OPTIONS, **given})
-
-
-def _standard_form(native: Any) -> Any:
-    return WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
+    def of(cls, native: Any, options: Mapping[str, Any]) -> _Native:
+        form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
+        highs = new({"parallel": "choose", **HIGHS_OPTIONS})
+        _load(highs, native, form)
+        given = named("highs", options)
+        for option, value in given.items():
+            if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
+                raise ValueError(f"solve_exact: HiGHS takes no option {option}={value!r}")
+        return cls(form, highs, {**HIGHS_OPTIONS, **given})
 
 
 def _solve_highs(
@@ -437,9 +425,7 @@ def _solve_highs(
     if nodes is not None:
         highs.setOptionValue("mip_max_nodes", int(nodes))
     if warm:
-        start = highspy.HighsSolution()
-        start.col_value = [float(variable.value or 0) for variable in form.columns]
-        highs.setSolution(start)
+        start_from(highs, [float(variable.value or 0) for variable in form.columns])
     history: list[tuple[float, float | None, float | None]] = []
     reached: list[bool] = []
 
@@ -489,29 +475,23 @@ def _dual_bound(status: Any, outcome: Any) -> float | None:
     return _finite(outcome.mip_dual_bound)
 
 
-def _highs_model(native: Any, form: Any) -> Any:
-    """Standard form (rows a x = b, a x <= b or a x >= b) as HiGHS takes it."""
-    matrix, lp = form.A.tocsc(), highspy.HighsLp()
+def _load(highs: Any, native: Any, form: Any) -> None:
+    """Give HiGHS a standard form, rows a x = b, a x <= b or a x >= b."""
     types = np.array([row.bound_type for row in form.rows], dtype=int)  # 0: =, 1: <=, -1: >=
     sides = np.array(form.rhs, dtype=float)
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_ = form.c.toarray().ravel()
-    lp.offset_ = float(form.c_offset[0])
-    lp.sense_ = highspy.ObjSense.kMinimize
-    if next(native.component_data_objects(pyo.Objective, active=True)).sense == pyo.maximize:
-        lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_lower_ = np.array([-np.inf if v.lb is None else v.lb for v in form.columns], dtype=float)
-    lp.col_upper_ = np.array([np.inf if v.ub is None else v.ub for v in form.columns], dtype=float)
-    lp.row_lower_ = np.where(types == 1, -np.inf, sides)
-    lp.row_upper_ = np.where(types == -1, np.inf, sides)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-    lp.a_matrix_.value_ = matrix.data
-    kinds = highspy.HighsVarType
-    lp.integrality_ = [
-        kinds.kContinuous if v.is_continuous() else kinds.kInteger for v in form.columns
-    ]
-    return lp
+    objective = next(native.component_data_objects(pyo.Objective, active=True))
+    load(
+        highs,
+        form.c.toarray().ravel(),
+        form.A.tocsc(),
+        np.where(types == 1, -np.inf, sides),
+        np.where(types == -1, np.inf, sides),
+        least=np.array([-np.inf if v.lb is None else v.lb for v in form.columns], dtype=float),
+        most=np.array([np.inf if v.ub is None else v.ub for v in form.columns], dtype=float),
+        integer=np.array([not v.is_continuous() for v in form.columns], dtype=bool),
+        minimise=objective.sense != pyo.maximize,
+        offset=float(form.c_offset[0]),
+    )
 
 
 # -- any other solver that Pyomo knows ------------------------------------------------------------

@@ -1,33 +1,97 @@
-"""Small programs by HiGHS: integer ones with a limit on work instead of time, and linear ones."""
+"""HiGHS: how it is made and given a program, how it is stopped, and small programs.
+
+The small ones are integer, with a limit on work instead of time, or linear.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array
 
-from ..instances.arrays import Bools
-from .policy import Floats, Ints
+from ..instances.arrays import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
 
 log = logging.getLogger("gangsched")
 
 #: nodes of branch and bound; the same on a slow machine as on a fast one
 NODES = 200
 
-OPTIONS: Mapping[str, Any] = {
+#: of every program
+QUIET: Mapping[str, Any] = {
     "output_flag": False,
     "random_seed": 0,
     "parallel": "off",  # not "threads": a process that has run HiGHS with others gets an error
+}
+OPTIONS: Mapping[str, Any] = {
     "mip_max_nodes": NODES,
     "mip_abs_gap": 1e-6,
     "presolve": "off",  # these programs are small, and it takes longer than they do
 }
 
 TOLERANCE = 1e-9
+
+
+def new(options: Mapping[str, Any]) -> Any:
+    """HiGHS without a program, quiet and on one thread, with these options."""
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in {**QUIET, **options}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def load(
+    highs: Any,
+    cost: Floats,
+    matrix: csc_array | csr_array,
+    lower: Floats,
+    upper: Floats,
+    *,
+    least: Floats | float = 0.0,
+    most: Floats | float = np.inf,
+    integer: Bools | bool = False,
+    minimise: bool = False,
+    offset: float = 0.0,
+) -> None:
+    """Give HiGHS the largest ``cost @ x + offset``, ``lower <= matrix x <= upper`` and bounds on x.
+
+    As arrays, which is several times faster than field by field.
+    """
+    rows, columns = matrix.shape
+    forms, senses = highspy.MatrixFormat, highspy.ObjSense
+    form = forms.kColwise if matrix.format == "csc" else forms.kRowwise
+    sense = senses.kMinimize if minimise else senses.kMaximize
+    sides = [np.broadcast_to(np.asarray(side, dtype=float), columns) for side in (least, most)]
+    highs.passModel(
+        columns, rows, matrix.nnz, int(form), int(sense), offset,
+        cost, *sides, lower, upper,
+        matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data,
+        np.broadcast_to(np.asarray(integer, dtype=np.int32), columns),
+    )  # fmt: skip
+
+
+def start_from(highs: Any, x: Floats | Sequence[float]) -> None:
+    """Begin with a solution."""
+    known = highspy.HighsSolution()
+    known.col_value = np.asarray(x, dtype=float)
+    highs.setSolution(known)
+
+
+def is_optimal(highs: Any) -> bool:
+    """Whether HiGHS says that it has the best solution."""
+    return bool(highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+
+def best_found(highs: Any) -> Floats | None:
+    """The best values of the columns, None where nothing was found."""
+    if highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return np.array(highs.getSolution().col_value)
 
 
 def best_subset(
@@ -48,16 +112,15 @@ def best_subset(
     """
     if not values.size:
         return np.zeros(0, dtype=bool)
-    program = _program(rows, values, np.full(limits.size, -highspy.kHighsInf), limits, 1.0)
-    relaxed = _answer(program, gap)
+    program = values, rows, np.full(limits.size, -np.inf), limits
+    relaxed = _answer(program, gap, integer=False)
     assert relaxed is not None, "z = 0 is allowed"
     rounded = round_down(values, rows, limits, owner, relaxed)
     worth, bound = float(values @ rounded), float(values @ relaxed)
     allowed = gap if rounding is None else rounding
     if worth >= bound - allowed * abs(bound) - TOLERANCE:
         return rounded
-    program.integrality_ = [highspy.HighsVarType.kInteger] * values.size
-    found = _answer(program, gap)
+    found = _answer(program, gap, integer=True)
     return rounded if found is None or values @ found <= worth else found > 0.5
 
 
@@ -86,29 +149,14 @@ def round_down(
     return chosen
 
 
-def _program(rows: csc_array, costs: Floats, lower: Floats, upper: Floats, most: float) -> Any:
-    """The largest c x with lower <= A x <= upper and 0 <= x <= most."""
-    program = highspy.HighsLp()
-    program.num_row_, program.num_col_ = rows.shape
-    program.sense_, program.col_cost_ = highspy.ObjSense.kMaximize, costs
-    program.col_lower_, program.col_upper_ = np.zeros(costs.size), np.full(costs.size, most)
-    program.row_lower_, program.row_upper_ = lower, upper
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
-    program.a_matrix_.value_ = rows.data
-    return program
-
-
-def _answer(program: Any, gap: float) -> Floats | None:
-    """The best values of the columns, None where nothing was found."""
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in {**OPTIONS, "mip_rel_gap": gap}.items():
-        solver.setOptionValue(name, value)
-    solver.passModel(program)
-    solver.run()
-    if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None
-    return np.array(solver.getSolution().col_value)
+def _answer(
+    program: tuple[Floats, csc_array, Floats, Floats], gap: float, *, integer: bool
+) -> Floats | None:
+    """The best values of the columns, all between 0 and 1, None where nothing was found."""
+    highs = new({**OPTIONS, "mip_rel_gap": gap})
+    load(highs, *program, most=1.0, integer=integer)
+    highs.run()
+    return best_found(highs)
 
 
 class Maximum:
@@ -127,16 +175,10 @@ class Maximum:
     def __init__(
         self, rows: csc_array, lower: Floats, upper: Floats, *, tolerance: float = 1e-7
     ) -> None:
-        costs = np.zeros(rows.shape[1])
         self.columns = np.arange(rows.shape[1], dtype=np.int32)
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in {
-            **OPTIONS,
-            "solver": "simplex",
-            "primal_feasibility_tolerance": tolerance,
-        }.items():
-            self.solver.setOptionValue(name, value)
-        self.solver.passModel(_program(rows, costs, lower, upper, highspy.kHighsInf))
+        simplex = {"solver": "simplex", "primal_feasibility_tolerance": tolerance}
+        self.solver = new({**OPTIONS, **simplex})
+        load(self.solver, np.zeros(rows.shape[1]), rows, lower, upper)
 
     def at_least(self, column: int, value: float) -> None:
         """Demand x >= value of one column."""
@@ -159,11 +201,9 @@ class Maximum:
         """Return x, from the last optimum on; raise RuntimeError where there is none."""
         self.solver.changeColsCost(self.columns.size, self.columns, costs)
         self.solver.run()
-        status = self.solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(
-                f"a linear program ended as {self.solver.modelStatusToString(status)}"
-            )
+        if not is_optimal(self.solver):
+            status = self.solver.modelStatusToString(self.solver.getModelStatus())
+            raise RuntimeError(f"a linear program ended as {status}")
         return np.array(self.solver.getSolution().col_value)
 
 

@@ -7,7 +7,6 @@ missing is null; integers stay integers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
@@ -16,15 +15,18 @@ from typing import Any
 from ..formulations.problem import Sense
 from ..instances.check import one_of
 from ..instances.io import (
-    allocation_from_dict,
-    allocation_to_dict,
+    CODECS,
+    INTEGER,
+    LIST,
+    OBJECT,
+    TEXT,
+    Codec,
     check_fields,
     check_header,
+    check_values,
     header,
-    schedule_from_dict,
-    schedule_to_dict,
+    plain_data,
 )
-from ..instances.schedule import Allocation, Schedule
 from .facts import facts_from_dict, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
@@ -77,12 +79,12 @@ def _numbers(name: str, values: Any) -> tuple[int, ...]:
     return tuple(values)
 
 
-#: solutions by their kind in files: type, writer, reader
-SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
-    "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
-    "selection": (GangSelection, _selection_to_dict, _selection_from_dict),
-    "time-shares": (TimeShares, _shares_to_dict, _shares_from_dict),
+#: solutions by their kind in files
+SOLUTIONS: Mapping[str, Codec] = {
+    "schedule": CODECS["schedule"],
+    "allocation": CODECS["allocation"],
+    "selection": Codec((GangSelection,), _selection_to_dict, _selection_from_dict),
+    "time-shares": Codec((TimeShares,), _shares_to_dict, _shares_from_dict),
 }
 
 
@@ -106,12 +108,12 @@ def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any
         "objective": result.objective,
         "bound": bound_to_dict(result.bound),
         "iterations": result.iterations,
-        "info": _json_data("info", result.info),
+        "info": plain_data("result: info", result.info),
     }
     if result.facts is not None:
-        data["facts"] = _json_data("facts", facts_to_dict(result.facts))
+        data["facts"] = plain_data("result: facts", facts_to_dict(result.facts))
     if timing:
-        history = _json_data("timing.history", result.history)
+        history = plain_data("result: timing.history", result.history)
         data["timing"] = {"runtime": result.runtime, "history": history}
     return data
 
@@ -146,9 +148,7 @@ def result_from_dict(data: Any) -> Result[Any]:
     """
     check_header(data, "result")
     check_fields("result", data, required={*header(""), *FIELDS}, optional={"facts", "timing"})
-    _check_type("result", data, "solver", str, "a string")
-    _check_type("result", data, "info", dict, "an object")
-    _check_type("result", data, "iterations", int, "an integer")
+    check_values("result", data, {"solver": TEXT, "info": OBJECT, "iterations": INTEGER})
     try:
         read = {name: of(data[name]) for name, of in READERS.items() if name in data}
         timing = _timing_from_dict(data["timing"]) if "timing" in data else {}
@@ -165,10 +165,10 @@ def solution_to_dict(solution: Any) -> dict[str, Any] | None:
     if type(solution) is tuple:  # of LTGF: of numbers, or of packings
         numbers = all(isinstance(one, int) for one in solution)
         solution = GangSelection(solution) if numbers else TimeShares(solution)
-    for type_, to_dict, _ in SOLUTIONS.values():
-        if isinstance(solution, type_):
-            return dict(to_dict(solution))
-    kinds = ", ".join(type_.__name__ for type_, _, _ in SOLUTIONS.values())
+    for types, write, _ in SOLUTIONS.values():
+        if isinstance(solution, types):
+            return write(solution)
+    kinds = ", ".join(one.__name__ for codec in SOLUTIONS.values() for one in codec.types)
     raise TypeError(f"result: solution={solution!r} is not one of {kinds}")
 
 
@@ -180,7 +180,7 @@ def solution_from_dict(data: Any) -> Any:
         kinds = ", ".join(map(repr, SOLUTIONS))
         raise ValueError(f"result: solution is not null nor an object of kind {kinds}")
     try:
-        return SOLUTIONS[data["kind"]][2](data)
+        return SOLUTIONS[data["kind"]].read(data)
     except ValueError as error:
         raise ValueError(f"solution: {error}") from None
 
@@ -189,7 +189,7 @@ def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
     """Return a bound as plain JSON data, None as it is."""
     if bound is None:
         return None
-    certificate = _json_data("bound.certificate", bound.certificate)
+    certificate = plain_data("result: bound.certificate", bound.certificate)
     return {"value": bound.value, "method": bound.method, "certificate": certificate}
 
 
@@ -198,13 +198,13 @@ def bound_from_dict(data: Any) -> Bound | None:
     if data is None:
         return None
     check_fields("bound", data, required={"value", "method", "certificate"})
-    _check_type("bound", data, "method", str, "a string")
+    check_values("bound", data, {"method": TEXT})
     return Bound(**data)
 
 
 def _timing_from_dict(data: Any) -> dict[str, Any]:
     check_fields("timing", data, required={"runtime", "history"})
-    _check_type("timing", data, "history", list, "a list")
+    check_values("timing", data, {"history": LIST})
     for i, entry in enumerate(data["history"]):
         if not _is_history(entry):
             raise ValueError(
@@ -220,11 +220,6 @@ def _is_history(entry: Any) -> bool:
         and type(entry[0]) in (int, float)
         and all(value is None or type(value) in (int, float) for value in entry[1:])
     )
-
-
-def _check_type(place: str, data: Any, name: str, kind: type[Any], text: str) -> None:
-    if type(data[name]) is not kind:
-        raise ValueError(f"{place}: {name}={data[name]!r} is not {text}")
 
 
 def _member(name: str, kind: type[Enum]) -> Callable[[Any], Enum]:
@@ -245,19 +240,3 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "bound": bound_from_dict,
     "facts": facts_from_dict,
 }
-
-
-def _json_data(place: str, data: Any) -> Any:
-    """Return nested data as JSON has it; refuse what a file would not give back."""
-    if isinstance(data, Mapping):
-        for key in data:
-            if not isinstance(key, str):
-                raise TypeError(f"result: {place}: key {key!r} is not a string")
-        return {key: _json_data(f"{place}[{key!r}]", value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_json_data(f"{place}[{i}]", value) for i, value in enumerate(data)]
-    if isinstance(data, float) and not math.isfinite(data):
-        raise ValueError(f"result: {place}={data} is not finite, a file cannot hold it")
-    if data is not None and not isinstance(data, (str, int, float)):
-        raise TypeError(f"result: {place}={data!r} is not plain data, a file cannot hold it")
-    return data

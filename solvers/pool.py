@@ -119,13 +119,7 @@ class AreaOrderParams:
 
 
 @solver(AreaOrderParams, of=CompletionTime)
-def area_order(
-    problem: CompletionTime,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: AreaOrderParams = AreaOrderParams(),
-) -> Result[Schedule]:
+def area_order(problem: CompletionTime, *, seed: int, params: AreaOrderParams) -> Result[Schedule]:
     """Run the jobs with the smallest remaining areas over weights, at every release and completion.
 
     Guarantee: none for gangs. Where every gang has all GPUs and weights are equal, it is SRPT, and
@@ -137,8 +131,6 @@ def area_order(
         All of whose GPUs are equal for all jobs.
     seed : int
         Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used: it takes seconds for 100,000 jobs.
     params : AreaOrderParams
 
     Returns

@@ -17,7 +17,7 @@ from ..formulations.deadline_rewards import DeadlineRewards
 from ..instances.model import FULL_SPEED
 from ..instances.schedule import Schedule, Segment
 from .result import Result, Stop
-from .signature import NoParams, solver
+from .signature import solver
 
 Where = Mapping[int, int]  # GPUs by node
 Place = Callable[[int, list[int], Where], Where | None]
@@ -149,11 +149,7 @@ class CompletionListParams:
 
 @solver(CompletionListParams, of=CompletionTime)
 def completion_list(
-    problem: CompletionTime,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: CompletionListParams = CompletionListParams(),
+    problem: CompletionTime, *, seed: int, time_limit: float | None, params: CompletionListParams
 ) -> Result[Schedule]:
     """Run the jobs that come first in an order, looked at again at every release and completion.
 
@@ -226,11 +222,7 @@ def completion_list(
 
 @solver(of=DeadlineRewards)
 def reward_list(
-    problem: DeadlineRewards,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: DeadlineRewards, *, seed: int, time_limit: float | None
 ) -> Result[Schedule]:
     """Run the jobs that win most for the GPU time that is left, while a deadline can be met.
 
@@ -243,7 +235,6 @@ def reward_list(
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Wall seconds, after which nothing is scheduled.
-    params : NoParams
 
     Returns
     -------

@@ -55,11 +55,7 @@ class RewardSearchParams:
 
 @solver(RewardSearchParams, of=DeadlineRewards)
 def reward_search(
-    problem: DeadlineRewards,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: RewardSearchParams = RewardSearchParams(),
+    problem: DeadlineRewards, *, seed: int, params: RewardSearchParams
 ) -> Result[Schedule]:
     """Fill the cheapest free GPU time by value per GPU second, then ruin and recreate.
 
@@ -70,8 +66,6 @@ def reward_search(
     problem : DeadlineRewards
     seed : int
         Of the jobs that are taken out.
-    time_limit : float, optional
-        Not used: `moves` says how long it takes, seconds for 100,000 jobs.
     params : RewardSearchParams
 
     Returns

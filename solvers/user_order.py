@@ -166,11 +166,7 @@ class UserOrderParams:
 
 @solver(UserOrderParams, of=SharingIncentive)
 def user_order(
-    problem: SharingIncentive,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: UserOrderParams = UserOrderParams(),
+    problem: SharingIncentive, *, seed: int, time_limit: float | None, params: UserOrderParams
 ) -> Result[Schedule]:
     """Run least remaining areas over weights of the users, and learn the weights in some rounds.
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -199,7 +198,7 @@ def _head(run: Run) -> dict[str, Any]:
     return {
         **io.header("run"),
         "policy": run.policy,
-        "parameters": _json_data("parameters", run.parameters),
+        "parameters": io.plain_data("run: parameters", run.parameters),
         "rules": asdict(run.rules),
         "instance": run.instance_name,
         "instance_hash": run.instance_hash,
@@ -208,9 +207,9 @@ def _head(run: Run) -> dict[str, Any]:
         "now": run.now,
         "sizes": list(run.sizes),
         "users": list(run.users),
-        "user_weight": _json_data("user_weight", run.user_weight.tolist()),
+        "user_weight": io.plain_data("run: user_weight", run.user_weight.tolist()),
         "rejected": [[job, reason] for job, reason in run.rejected],
-        "log": _json_data("log", run.log),
+        "log": io.plain_data("run: log", run.log),
         "rounds": run.rounds,
         "decisions": run.decisions,
         "versions": dict(run.versions),
@@ -232,27 +231,7 @@ def _tables(run: Run) -> dict[str, Table]:
     return {**tables, **schedule_tables(run.schedule)}
 
 
-def _json_data(place: str, data: Any) -> Any:
-    """Refuse what a file would not give back."""
-    if isinstance(data, Mapping):
-        for key in data:
-            if not isinstance(key, str):
-                raise TypeError(f"run: {place}: key {key!r} is not a string")
-        return {key: _json_data(f"{place}[{key!r}]", value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_json_data(f"{place}[{i}]", value) for i, value in enumerate(data)]
-    if isinstance(data, float) and not math.isfinite(data):
-        raise ValueError(f"{place}={data} is not finite")
-    if data is not None and not isinstance(data, (str, int, float)):
-        raise TypeError(f"run: {place}={data!r} is not plain data, a file cannot hold it")
-    return data
-
-
 # --- and back ------------------------------------------------------------------------------------
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _count(value: Any) -> bool:
@@ -263,47 +242,50 @@ def _real(value: Any) -> bool:
     return type(value) in (int, float) and value >= 0
 
 
-def _list_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(test, value))
-
-
 def _is_rejected(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _count(value[0]) and _text(value[1])
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and _count(value[0])
+        and isinstance(value[1], str)
+    )
 
 
-#: what the fields of the head hold: the test and its name
-HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "policy": (_text, "a string"),
-    "parameters": (lambda value: isinstance(value, dict), "an object"),
-    "instance": (_text, "a string"),
-    "instance_hash": (_text, "a string"),
-    "seed": (lambda value: value is None or type(value) is int, "an integer or null"),
+COUNT: io.Rule = _count, "a count"
+REAL: io.Rule = _real, "a number >= 0"
+SIZE: io.Rule = lambda value: _count(value) and value > 0, "a positive integer"
+REJECTED: io.Rule = _is_rejected, "[number of a job, reason]"
+#: what the fields of the head hold
+HEAD: dict[str, io.Rule] = {
+    "policy": io.TEXT,
+    "parameters": io.OBJECT,
+    "instance": io.TEXT,
+    "instance_hash": io.TEXT,
+    "seed": io.or_null(io.INTEGER),
     "stop": (lambda value: value in [stop.value for stop in Stop], "a known reason"),
     "now": (_count, "a number of seconds"),
-    "sizes": (_list_of(lambda value: _count(value) and value > 0), "a list of positive integers"),
-    "users": (_list_of(_text), "a list of strings"),
-    "user_weight": (_list_of(_real), "a list of numbers >= 0"),
-    "rejected": (_list_of(_is_rejected), "a list of [number of a job, reason]"),
-    "rounds": (_count, "a count"),
-    "decisions": (_count, "a count"),
-    "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
-    "log": (_list_of(lambda entry: isinstance(entry, dict)), "a list of objects"),
-    "information": (lambda value: value is None or _text(value), "a string or null"),
-    "clairvoyant": (lambda value: type(value) is bool, "true or false"),
+    "sizes": io.list_of(SIZE, "a list of positive integers"),
+    "users": io.TEXTS,
+    "user_weight": io.list_of(REAL, "a list of numbers >= 0"),
+    "rejected": io.list_of(REJECTED, "a list of [number of a job, reason]"),
+    "rounds": COUNT,
+    "decisions": COUNT,
+    "versions": (
+        lambda value: isinstance(value, dict) and io.TEXTS[0]([*value.values()]),
+        "names to strings",
+    ),
+    "log": io.list_of(io.OBJECT, "a list of objects"),
+    "information": io.or_null(io.TEXT),
+    "clairvoyant": io.FLAG,
 }
 FIELDS = {*io.header(""), *HEAD, "rules", "timing", "tables"}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
     io.check_fields("run", head, required=FIELDS, optional={CHECKPOINT})
-    for name, (test, rule) in HEAD.items():
-        if not test(head[name]):
-            raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
+    io.check_values("run", head, HEAD)
     io.check_fields("timing", head["timing"], required={"runtime"})
-    if head["timing"]["runtime"] is not None and not _real(head["timing"]["runtime"]):
-        raise ValueError(
-            f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0 or null"
-        )
+    io.check_values("timing", head["timing"], {"runtime": io.or_null(REAL)})
     plain = {name: head[name] for name in HEAD}
     plain["instance_name"] = plain.pop("instance")
     run = Run(
@@ -328,9 +310,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
 
 def _rules(data: Any) -> Rules:
     io.check_fields("rules", data, required={part.name for part in fields(Rules)})
-    for name in ("synchronous", "spread"):
-        if type(data[name]) is not bool:
-            raise ValueError(f"rules: {name}={_shown(data[name])} is not true or false")
+    io.check_values("rules", data, {"synchronous": io.FLAG, "spread": io.FLAG})
     try:
         return Rules(**data)
     except TypeError as error:
@@ -359,8 +339,3 @@ def _check_numbers(run: Run) -> None:
             raise ValueError(f"{place}[{i}]={column[i]} is not a number below {most}")
     if run.checkpoint is not None and run.checkpoint.instance_hash != run.instance_hash:
         raise ValueError(f"{CHECKPOINT}: of another instance than the run")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,13 +157,9 @@ class Master:
     """
 
     def __init__(self, demand: Ints | Floats) -> None:
-        import highspy  # takes long to import, and clashes with some versions of OR-Tools
+        from ...solvers.highs import is_optimal, new  # takes long to import
 
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.optimal = highspy.HighsModelStatus.kOptimal
-        self.solver.setOptionValue("output_flag", False)
-        # not "threads": a process that has run HiGHS with another number gets an error for that
-        self.solver.setOptionValue("parallel", "off")
+        self.solver, self.is_optimal = new({}), is_optimal
         for wanted in demand.tolist():
             self.solver.addRow(wanted, self.solver.inf, 0, [], [])
 
@@ -177,8 +172,8 @@ class Master:
     def solve(self) -> tuple[float, Floats]:
         """Return value and duals, the latter clipped to >= 0."""
         self.solver.run()
-        status = self.solver.getModelStatus()
-        if status != self.optimal:
+        if not self.is_optimal(self.solver):
+            status = self.solver.getModelStatus()
             raise RuntimeError(f"configuration program: HiGHS stopped with {status}")
         duals = np.array(self.solver.getSolution().row_dual)
         return self.solver.getObjectiveValue(), np.maximum(duals, 0)

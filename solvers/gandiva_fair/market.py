@@ -14,26 +14,29 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import highspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from ...formulations.gandiva_fair.problem import Aim, GpuMarket, effective_tickets
-from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
+from ..highs import is_optimal, load, new
 from ..history import Entry
 from ..result import Bound, Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .equilibrium import equilibrium
 
 __all__ = [
-    "efficient_allocation", "exchange_rates", "market_bound", "max_min_allocation",
-    "nash_allocation",
+    "AllocationParams", "best_allocation", "exchange_rates", "fair_share", "market_bound",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
 KIND = "gpu prices"
+#: what results call the solver, by aim
+SOLVED_BY = {
+    "total": "efficient_allocation", "max-min": "max_min_allocation", "nash": "nash_allocation",
+}  # fmt: skip
 #: an objective may be so much above what the prices prove, as rounding lets floors give way
 SLACK = 1e-8
 #: shares of a model below this part of it are taken for none
@@ -53,140 +56,40 @@ class _Duals(NamedTuple):
         return cls(prices, np.zeros(caps.size), caps)
 
 
-@solver()
-def efficient_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
-    """Divide the GPUs so that the sum of all values is largest and nobody is below its fair share.
-
-    Guarantee: optimal, up to the rounding that the gap shows. No outcome of trading that leaves
-    everybody at least its fair share has a larger total.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationParams:
+    """Parameters of :func:`best_allocation`.
 
     Parameters
     ----------
-    problem : GpuMarket
-        With the aim "total".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
+    aim : {"total", "max-min", "nash"} or None
+        By what the GPUs are divided; None: by the market's own aim.
+    """
 
-    Returns
-    -------
-    Result of Allocation
+    aim: Aim | None = None
 
-    Raises
-    ------
-    ValueError
-        For another aim.
+
+@solver(AllocationParams, of=GpuMarket)
+def best_allocation(problem: GpuMarket, *, params: AllocationParams) -> Result[Allocation]:
+    """Divide the GPUs by one aim, whatever the market's own, which values the outcome.
+
+    Guarantee: optimal for the market's own aim, up to the rounding that the gap shows; without a
+    bound for another one.
 
     Notes
     -----
-    The linear program of `gandiva_fair_forms`, solved by HiGHS's dual simplex. Optima need not be
-    unique.
+    "total": the sum of all values is largest where nobody is below its fair share. No outcome of
+    trading that leaves everybody at least its fair share has a larger total. The linear program of
+    `gandiva_fair_forms`, solved by HiGHS's dual simplex. Optima need not be unique.
 
-    Examples
-    --------
-    Table 3: second-price trading reaches 130, of which fair shares alone are worth 110.
+    "max-min": the least of all U_u / f_u is largest, at least 1. Where users have caps or cannot
+    use all models, only the worst-off ones count: others may be left with less than they could
+    have. The same program with one column more.
 
-    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
-    >>> best = efficient_allocation(market)
-    >>> best.objective, best.status.value, best.solution.shares.tolist()
-    (133.75, 'optimal', [[25.0, 0.0], [35.0, 1.0], [0.0, 11.0]])
-    >>> best.bound.certificate["prices"], best.bound.certificate["floors"]
-    ([1.25, 6.25], [0.25, 0.25, 0.0])
-    """
-    return _solved(problem, "total", "efficient_allocation")
-
-
-@solver()
-def max_min_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
-    """Divide the GPUs so that the least of all U_u / f_u is largest.
-
-    Guarantee: optimal, up to the rounding that the gap shows. It is at least 1. Where users have
-    caps or cannot use all models, only the worst-off ones count: others may be left with less than
-    they could have.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-        With the aim "max-min".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
-
-    Raises
-    ------
-    ValueError
-        For another aim.
-
-    Notes
-    -----
-    As :func:`efficient_allocation`, with one column more.
-
-    Examples
-    --------
-    Table 3: everybody can have 18.8 % more than its fair share.
-
-    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]], aim="max-min")
-    >>> round(max_min_allocation(market).objective, 4)
-    1.1881
-    """
-    return _solved(problem, "max-min", "max_min_allocation")
-
-
-@solver()
-def nash_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
-    """Divide the GPUs so that the mean of log U_u, weighted by tickets, is largest.
-
-    Guarantee: optimal, up to the rounding that the gap shows. Without caps, it is a competitive
+    "nash": the mean of log U_u, weighted by tickets, is largest. Without caps, it is a competitive
     equilibrium in which every user spends its tickets: nobody is below its fair share, and nobody
     would rather have what another got for as many tickets. With caps neither need hold.
 
-    Parameters
-    ----------
-    problem : GpuMarket
-        With the aim "nash".
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
-
-    Raises
-    ------
-    ValueError
-        For another aim.
-
-    Notes
-    -----
     Two models of which all users can use both, no caps: in closed form, O(users log users). With K
     slow and V fast GPUs, tickets adding up to 1, and users sorted by falling r = S_f / S_s, prices
     are p = pi_f / pi_s and pi_s = 1 / (K + p V). Who has r > p holds fast GPUs only, who has r < p
@@ -202,107 +105,45 @@ def nash_allocation(
 
     Examples
     --------
-    Table 3: the same as second-price trading, at the same price.
+    Table 3: the largest total is 133.75, second-price trading reaches 130, and fair shares alone
+    are worth 110.
 
-    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]], aim="nash")
-    >>> result = nash_allocation(market)
+    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
+    >>> best = best_allocation(market)
+    >>> best.objective, best.status.value, best.solution.shares.tolist()
+    (133.75, 'optimal', [[25.0, 0.0], [35.0, 1.0], [0.0, 11.0]])
+    >>> best.bound.certificate["prices"], best.bound.certificate["floors"]
+    ([1.25, 6.25], [0.25, 0.25, 0.0])
+
+    Everybody can have 18.8 % more than its fair share.
+
+    >>> round(best_allocation(replace(market, aim="max-min")).objective, 4)
+    1.1881
+
+    The equilibrium is the same as second-price trading, at the same price.
+
+    >>> best_allocation(market, params=AllocationParams(aim="nash")).objective
+    130.0
+    >>> result = best_allocation(replace(market, aim="nash"))
     >>> result.solution.shares.tolist()
     [[40.0, 0.0], [20.0, 4.0], [0.0, 8.0]]
     >>> exchange_rates(result.bound.certificate).round(6).tolist()
     [[1.0, 0.2], [5.0, 1.0]]
     """
-    return _solved(problem, "nash", "nash_allocation")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationParams:
-    """Parameters of :func:`best_allocation`.
-
-    Parameters
-    ----------
-    aim : {"total", "max-min", "nash"} or None
-        By what the GPUs are divided; None: by the market's own aim.
-    """
-
-    aim: Aim | None = None
-
-
-@solver(AllocationParams)
-def best_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: AllocationParams = AllocationParams(),
-) -> Result[Allocation]:
-    """Divide the GPUs by one aim, whatever the market's own, which values the outcome.
-
-    Guarantee: optimal for the market's own aim, as of :func:`efficient_allocation`,
-    :func:`max_min_allocation` and :func:`nash_allocation`; without a bound for another one.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : AllocationParams
-
-    Returns
-    -------
-    Result of Allocation
-
-    Notes
-    -----
-    Complexity as of the three.
-
-    Examples
-    --------
-    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
-    >>> best_allocation(market).objective
-    133.75
-    >>> best_allocation(market, params=AllocationParams(aim="nash")).objective
-    130.0
-    """
-    check_class("best_allocation", problem, GpuMarket)
     aim = problem.aim if params.aim is None else params.aim
-    solve = BY_AIM[aim]
-    result = solve(replace(problem, aim=aim))
+    result = _solved(replace(problem, aim=aim), SOLVED_BY[aim])
     if problem.aim == aim or result.solution is None:
         return result
     return Result.of(
-        problem, result.solution, solver=solve.__name__, stop=Stop.COMPLETED, runtime=result.runtime
+        problem, result.solution, solver=result.solver, stop=Stop.COMPLETED, runtime=result.runtime
     )
 
 
-BY_AIM = {"total": efficient_allocation, "max-min": max_min_allocation, "nash": nash_allocation}
-
-
-@solver()
-def fair_share(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Allocation]:
+@solver(of=GpuMarket)
+def fair_share(problem: GpuMarket) -> Result[Allocation]:
     """Give each user its fair share of each model.
 
     Guarantee: feasible; none of what it is worth.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Allocation
 
     Notes
     -----
@@ -313,7 +154,6 @@ def fair_share(
     >>> fair_share(GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])).objective
     110.0
     """
-    check_class("fair_share", problem, GpuMarket)
     return Result.of(problem, problem.fair(), solver="fair-share", stop=Stop.COMPLETED)
 
 
@@ -401,10 +241,9 @@ def market_bound(
 # -- solving ---------------------------------------------------------------------------------------
 
 
-def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
-    check_class(solver, problem, GpuMarket)
-    if problem.aim != aim:
-        raise ValueError(f"{solver}: aim={problem.aim!r} of the market is not {aim!r}")
+def _solved(problem: GpuMarket, solver: str) -> Result[Allocation]:
+    """The best allocation by the market's own aim."""
+    aim = problem.aim
     started = time.perf_counter()
     history: list[Entry] | None = None
     if aim != "nash":
@@ -494,25 +333,11 @@ def _highs(
     rows: Sequence[NDArray[np.int64]], values: Sequence[Floats],
 ) -> Any:  # fmt: skip
     """HiGHS after maximising cost z over 0 <= z <= room and lower <= rows z <= upper."""
-    program: Any = highspy.HighsLp()
-    program.num_col_, program.num_row_ = cost.size, len(rows)
-    program.sense_ = highspy.ObjSense.kMaximize
-    program.col_cost_, program.col_lower_, program.col_upper_ = cost, np.zeros(cost.size), room
-    program.row_lower_, program.row_upper_ = lower, upper
-    matrix = program.a_matrix_
-    matrix.format_ = highspy.MatrixFormat.kRowwise
-    matrix.start_ = np.cumsum([0, *(row.size for row in rows)]).astype(np.int32)
-    matrix.index_ = np.concatenate(rows).astype(np.int32)
-    matrix.value_ = np.concatenate(values)
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False), ("parallel", "off"), ("random_seed", 0),
-        ("primal_feasibility_tolerance", 1e-10), ("dual_feasibility_tolerance", 1e-10),
-    ):  # fmt: skip
-        highs.setOptionValue(option, value)
-    highs.passModel(program)
+    entries = np.concatenate(values), np.concatenate(rows), np.cumsum([0, *map(len, rows)])
+    highs = new({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10})
+    load(highs, cost, csr_array(entries, shape=(len(rows), cost.size)), lower, upper, most=room)
     highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if not is_optimal(highs):
         status = highs.modelStatusToString(highs.getModelStatus())
         raise AssertionError(f"bug in market: HiGHS says {status}, but fair shares are feasible")
     return highs

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.gandiva_fair.problem import GpuMarket
-from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
 from ..result import Result, Stop
 from ..signature import solver
@@ -202,24 +201,14 @@ class TradingParams:
     least: float = 1e-3
 
 
-@solver(TradingParams)
-def traded_allocation(
-    problem: GpuMarket,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: TradingParams = TradingParams(),
-) -> Result[Allocation]:
+@solver(TradingParams, of=GpuMarket)
+def traded_allocation(problem: GpuMarket, *, params: TradingParams) -> Result[Allocation]:
     """Divide a market's GPUs by fair shares, and let users trade within their demands.
 
     Parameters
     ----------
     problem : GpuMarket
         With any aim; trading has none.
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
     params : TradingParams
 
     Returns
@@ -243,7 +232,6 @@ def traded_allocation(
     >>> traded_allocation(market).objective
     130.0
     """
-    check_class("traded_allocation", problem, GpuMarket)
     begin = time.perf_counter()
     done = trade(problem.fair_shares, problem.speeds, demand=problem.demand, **asdict(params))
     return Result.of(

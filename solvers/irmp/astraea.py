@@ -61,7 +61,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
-from ...formulations.problem import check_class
 from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
 from ..facts import RevenueFacts
@@ -404,13 +403,9 @@ def _hopeful(problem: Irmp, job: int, interval: int, params: AstraeaParams) -> b
     return not params.reject_negative or problem.value(job, soonest) > 0
 
 
-@solver(AstraeaParams)
+@solver(AstraeaParams, of=Irmp)
 def astraea(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: AstraeaParams = AstraeaParams(),
+    problem: Irmp, *, seed: int, time_limit: float | None, params: AstraeaParams
 ) -> Result[Schedule] | Refuted[Schedule]:
     """Algorithm 1, Astraea: jobs in batches of doubling length, users' quotas first.
 
@@ -458,7 +453,6 @@ def astraea(
     >>> result.objective, result.info["ideal"], result.info["left"]
     (172.0, 188.0, [])
     """
-    check_class("astraea", problem, Irmp)
     if params.literal and len(problem.models) > 1:
         raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
     started, params = time.perf_counter(), in_unit(problem, params)
@@ -508,13 +502,9 @@ def _result(
     )  # fmt: skip
 
 
-@solver(AstraeaParams)
+@solver(AstraeaParams, of=Irmp)
 def batch_sche(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: AstraeaParams = AstraeaParams(),
+    problem: Irmp, *, seed: int, time_limit: float | None, params: AstraeaParams
 ) -> Result[Schedule]:
     """BatchSche of Section 5: Astraea for each user alone, on the nodes that it owns.
 
@@ -555,7 +545,6 @@ def batch_sche(
     >>> batch_sche(problem).objective, astraea(problem).objective
     (172.0, 172.0)
     """
-    check_class("batch_sche", problem, Irmp)
     if params.literal:
         raise ValueError("batch_sche: literal=True is for astraea")
     if not problem.owners:

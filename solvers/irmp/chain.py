@@ -35,11 +35,10 @@ from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
 from ...formulations.limited import OutOfTime, check_time, limited
-from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
 from .pricing import Trials, needs
@@ -62,22 +61,17 @@ NEAR = 1e-9
 METHOD = "branch and bound"
 
 
-@solver()
-def irmp_exact(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+@solver(of=Irmp)
+def irmp_exact(problem: Irmp, *, time_limit: float | None) -> Result[Schedule]:
     """Return a schedule that earns most, with a proof.
 
     Parameters
     ----------
     problem : Irmp
         Not preemptive.
-    seed : int
-        Not used: HiGHS always has the same.
     time_limit : float, optional
         Seconds. When they are over, the best schedule and bound so far are returned; HiGHS looks at
         the time between its steps only.
-    params : NoParams
 
     Returns
     -------
@@ -113,7 +107,6 @@ def irmp_exact(
     >>> result.objective, result.status.value
     (192.0, 'optimal')
     """
-    check_class("irmp_exact", problem, Irmp)
     if problem.preemptive:
         raise ValueError("irmp_exact: preemptive=True, runs here are of one segment")
     if time_limit is not None and not time_limit > 0:

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.model import Linear, Table
+from ..highs import is_optimal, new
 from ..history import History
 from ..result import Bound
 from .fluid import SlotUsage, Speeds, best_completions, usage
@@ -520,7 +521,7 @@ class _Master:
             return float(self.floor.sum()), np.zeros(self.shape), np.zeros(0)
         self.highs.setOptionValue("time_limit", self.highs.getRunTime() + min(limit, 1e6))
         self.highs.run()
-        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not is_optimal(self.highs):
             return None
         solution = self.highs.getSolution()
         duals = np.maximum(np.array(solution.row_dual), 0.0)[self.floor.size :]
@@ -534,9 +535,7 @@ def _key(column: PricedRun) -> Any:
 
 def program_of_rows(upper: Floats) -> Any:
     """Return a program of rows <= upper in HiGHS, without columns, to be maximised."""
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (("output_flag", False), ("presolve", "off"), ("parallel", "off")):
-        highs.setOptionValue(option, value)
+    highs = new({"presolve": "off"})
     none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
     lower = np.full(upper.size, -np.inf)
     highs.addRows(upper.size, lower, upper, 0, no_entries, none, np.zeros(0))

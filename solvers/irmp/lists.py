@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
-from ...formulations.problem import check_class
 from ...instances.check import integer
 from ...instances.schedule import Schedule
 from ..history import History
@@ -158,13 +157,9 @@ def _nodes(classes: Classes, free: Ints, run: CandidateRun) -> dict[int, int] | 
     return nodes
 
 
-@solver(RevenueProgramParams)
+@solver(RevenueProgramParams, of=Irmp)
 def lp_list(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: RevenueProgramParams = RevenueProgramParams(),
+    problem: Irmp, *, seed: int, time_limit: float | None, params: RevenueProgramParams
 ) -> Result[Schedule]:
     """Schedule jobs in the order of their mean starts in the linear program, with its bound.
 
@@ -208,7 +203,6 @@ def lp_list(
     >>> result.gap < 0.02
     True
     """
-    check_class("lp_list", problem, Irmp)
     iterations = params.iterations
     if iterations is None:
         iterations = ITERATIONS if len(problem.instance.cluster.nodes) <= SMALL else 0
@@ -226,20 +220,18 @@ def lp_list(
     return _listed("lp_list", problem, params, time_limit, schedules)
 
 
-@solver(RevenueProgramParams)
+@solver(RevenueProgramParams, of=Irmp)
 def posted_prices(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: RevenueProgramParams = RevenueProgramParams(),
+    problem: Irmp, *, time_limit: float | None, params: RevenueProgramParams
 ) -> Result[Schedule]:
     """Let jobs, as they are released, buy their best run at the prices of the linear program.
 
     Parameters
     ----------
     problem : Irmp
-    seed, time_limit, params
+    time_limit : float, optional
+        As of :func:`lp_list`.
+    params : RevenueProgramParams
         As of :func:`lp_list`.
 
     Returns
@@ -266,7 +258,6 @@ def posted_prices(
     >>> posted_prices(reduced_problem(5)).gap < 0.1
     True
     """
-    check_class("posted_prices", problem, Irmp)
     if not problem.optional:
         raise ValueError("posted_prices: optional=False, but prices turn jobs away")
     return _listed("posted_prices", problem, params, time_limit, partial(_by_price, problem))

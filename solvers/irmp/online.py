@@ -19,37 +19,40 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ...formulations.irmp.problem import Irmp
-from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .response import MARGIN, Occupancy, Response, keep_facts, misses, run_options, schedule_of
 
-__all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
+__all__ = ["OnlineParams", "Planner", "online"]
+
+Rule = Literal["slope", "lp", "density", "spt", "fifo"]
 
 TIES = "jobs by (release, number)"
 
 
-@solver()
-def online_fifo(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
-    """Plan in the order of release, each job as well as those before it let it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineParams:
+    """Parameters of :func:`online`.
 
     Parameters
     ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
+    by : {"slope", "lp", "density", "spt", "fifo"}
+        The order in which jobs are planned.
+    """
+
+    by: Rule = "slope"
+
+
+@solver(OnlineParams, of=Irmp)
+def online(problem: Irmp, *, params: OnlineParams) -> Result[Schedule]:
+    """Plan the jobs that wait in the order of a rule when some arrive or end, and start the first.
 
     Returns
     -------
@@ -58,16 +61,35 @@ def online_fifo(
 
     Raises
     ------
-    TypeError
-        If given another problem.
+    ValueError, TypeError
+        For another rule, or another problem.
 
     Notes
     -----
-    Who comes later does not move those before: it is the same as to place each job for good when
-    it arrives, unless runs of a job are worth the same, of which a later plan may take another one.
+    A job's processing time d is that of its fastest run on the empty cluster, on D_w workers. The
+    rules, at time t:
+
+    "fifo": by release. Who comes later does not move those before: it is the same as to place each
+    job for good when it arrives, unless runs of a job are worth the same, of which a later plan may
+    take another one.
+
+    "spt": by d, the shortest first.
+
+    "density": by f(t + d) / (D_w d), the largest first: what a job earns for each slot of a worker
+    if it starts now.
+
+    "slope": by (f(t + d) - f(t + 2 d)) / (D_w d), the largest first: what a job loses for each slot
+    of a worker if it has to wait for another one like it.
+
+    "lp": by mean starts in the program of :mod:`gangsched.solvers.irmp.columns`, for the jobs that
+    wait, on the workers and parameter servers that the running jobs leave, of all equal nodes
+    together: no bound of anything, as these nodes are not equally occupied. It is solved anew when
+    something is free for the first time after jobs have arrived; between arrivals its starts stay.
+    Jobs that it leaves out come last; ties go to the larger slope.
 
     Guarantee: none, see the module. Complexity: at most n zero-price responses at each of 2n
-    events; none where no worker or no parameter server is free.
+    events; none where no worker or no parameter server is free. "lp" has one column generation a
+    time of arrival besides, which takes most of the time.
 
     Examples
     --------
@@ -77,177 +99,13 @@ def online_fifo(
     >>> jobs = [ParameterServerJob(id=f"e{e}", gpus=2, epochs=e, minibatches=1, rates=(1, 0.5),
     ...                            utility=Linear(-1, 20)) for e in (5, 1)]
     >>> problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs))
-    >>> online_fifo(problem).objective, online_spt(problem).objective
-    (29.0, 33.0)
+    >>> [online(problem, params=OnlineParams(by=rule)).objective for rule in ("fifo", "spt")]
+    [29.0, 33.0]
     """
-    return _online("online_fifo", problem, "fifo")
-
-
-@solver()
-def online_spt(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
-    """Plan in the order of processing times, the shortest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Schedule
-        As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
-
-    Notes
-    -----
-    A job's processing time d is that of its fastest run on the empty cluster.
-
-    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
-
-    Examples
-    --------
-    >>> from gangsched.formulations.irmp import reduced_problem
-    >>> online_spt(reduced_problem(5)).status.value
-    'feasible'
-    """
-    return _online("online_spt", problem, "spt")
-
-
-@solver()
-def online_density(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
-    """Plan in the order of f(t + d) / (D_w d), the largest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Schedule
-        As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
-
-    Notes
-    -----
-    What a job earns for each slot of a worker if it starts now, at time t, on the D_w workers of
-    its fastest run on the empty cluster, for d slots.
-
-    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
-
-    Examples
-    --------
-    >>> from gangsched.formulations.irmp import reduced_problem
-    >>> online_density(reduced_problem(5)).status.value
-    'feasible'
-    """
-    return _online("online_density", problem, "density")
-
-
-@solver()
-def online_slope(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
-    """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Schedule
-        As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
-
-    Notes
-    -----
-    What a job loses for each slot of a worker if it has to wait for another one like it; t, d and
-    D_w as in :func:`online_density`.
-
-    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
-
-    Examples
-    --------
-    >>> from gangsched.formulations.irmp import reduced_problem
-    >>> online_slope(reduced_problem(5)).status.value
-    'feasible'
-    """
-    return _online("online_slope", problem, "slope")
-
-
-@solver()
-def rolling_lp(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
-    """Plan in the order of mean starts in the linear program of what waits and what is left.
-
-    Parameters
-    ----------
-    problem : Irmp
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
-
-    Returns
-    -------
-    Result of Schedule
-        As of :func:`online_fifo`.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
-
-    Notes
-    -----
-    The program is that of :mod:`gangsched.solvers.irmp.columns`, for the jobs that wait, on the
-    workers and parameter servers that the running jobs leave, of all equal nodes together: no bound
-    of anything, as these nodes are not equally occupied. It is solved anew when something is free
-    for the first time after jobs have arrived; between arrivals its starts stay. Jobs that it
-    leaves out come last; ties go to the larger slope, see :func:`online_slope`.
-
-    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`, and one column
-    generation a time of arrival, which takes most of the time.
-
-    Examples
-    --------
-    >>> from gangsched.formulations.irmp import reduced_problem
-    >>> rolling_lp(reduced_problem(5)).status.value
-    'feasible'
-    """
-    return _online("rolling_lp", problem, "lp")
+    started = time.perf_counter()
+    runs = _run(Planner(problem, params.by))
+    name = "rolling_lp" if params.by == "lp" else f"online_{params.by}"
+    return result_of(problem, schedule_of(runs), solver=name, started=started, info={"ties": TIES})
 
 
 # --- the planner --------------------------------------------------------------------------------
@@ -260,8 +118,8 @@ class Planner:
     Parameters
     ----------
     problem : Irmp
-    by : {"fifo", "spt", "density", "slope", "lp"}
-        The rule: as of :func:`online_fifo`, ..., :func:`rolling_lp`.
+    by : {"slope", "lp", "density", "spt", "fifo"}
+        The rule, see :func:`online`.
 
     Examples
     --------
@@ -406,13 +264,6 @@ ORDERS: dict[str, Callable[[Planner, int], Any]] = {
 
 
 # --- the loop -------------------------------------------------------------------------------------
-
-
-def _online(name: str, problem: Irmp, by: str) -> Result[Schedule]:
-    check_class(name, problem, Irmp)
-    started = time.perf_counter()
-    runs = _run(Planner(problem, by))
-    return result_of(problem, schedule_of(runs), solver=name, started=started, info={"ties": TIES})
 
 
 def _run(planner: Planner) -> list[Response]:

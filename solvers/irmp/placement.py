@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
-from ..highs import run_interruptibly
+from ..highs import best_found, is_optimal, load, new, run_interruptibly, start_from
 from .pricing import Classes
 from .response import Response
 
@@ -33,9 +34,6 @@ __all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
 Floats = NDArray[np.float64]
 
 OPTIONS: Mapping[str, Any] = {
-    "output_flag": False,
-    "random_seed": 0,
-    "parallel": "off",  # not "threads": a process that has run HiGHS with others gets an error
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-6,
     "mip_feasibility_tolerance": 1e-7,
@@ -103,48 +101,31 @@ class IntegerProgram:
         left = deadline - time.monotonic()
         if left <= 0:
             return IntegerAnswer(None, math.inf, False)
-        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in OPTIONS.items():
-            highs.setOptionValue(option, value)
-        highs.setOptionValue("time_limit", min(left, 1e6))
-        highs.passModel(self._model())
+        highs = new({**OPTIONS, "time_limit": min(left, 1e6)})
+        rows, sizes = [row for _, row, _ in self.rows], [len(row) for _, row, _ in self.rows]
+        values = np.array([value for row in rows for value in row.values()], dtype=float)
+        entries = values, np.array([i for row in rows for i in row], dtype=np.int32)
+        shape = len(rows), len(self.cost)
+        matrix = csr_array((*entries, np.cumsum([0, *sizes])), shape=shape)
+        lower, upper = (np.array([row[side] for row in self.rows], dtype=float) for side in (0, 2))
+        most = np.array(self.most, dtype=float)
+        load(highs, np.array(self.cost), matrix, lower, upper, most=most, integer=True)
         if start is not None:
-            known = highspy.HighsSolution()
-            known.col_value = list(start)
-            highs.setSolution(known)
+            start_from(highs, list(start))
         interrupted = run_interruptibly(highs)
         return self._answer(highs)._replace(interrupted=interrupted)
 
     def _answer(self, highs: Any) -> IntegerAnswer:
         status, info = highs.getModelStatus(), highs.getInfo()
-        kinds = highspy.HighsModelStatus
-        if status == kinds.kInfeasible:
+        if status == highspy.HighsModelStatus.kInfeasible:
             return IntegerAnswer(None, -math.inf, True)
-        proven = status == kinds.kOptimal
-        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        x = np.rint(highs.getSolution().col_value) if proven or feasible else None
-        if proven:
+        found = best_found(highs)
+        x = None if found is None else np.rint(found)
+        if is_optimal(highs):
             assert x is not None
             return IntegerAnswer(x, float(np.dot(self.cost, x)), True)
         bound = info.mip_dual_bound if info.mip_node_count >= 0 else math.inf
         return IntegerAnswer(x, bound if abs(bound) < highspy.kHighsInf else math.inf, False)
-
-    def _model(self) -> Any:
-        model: Any = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.cost), len(self.rows)
-        model.sense_ = highspy.ObjSense.kMaximize
-        model.col_cost_, model.col_upper_ = np.array(self.cost), np.array(self.most)
-        model.col_lower_ = np.zeros(len(self.cost))
-        model.row_lower_ = np.array([row[0] for row in self.rows])
-        model.row_upper_ = np.array([row[2] for row in self.rows])
-        model.integrality_ = [highspy.HighsVarType.kInteger] * len(self.cost)
-        matrix = model.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kRowwise
-        sizes = [len(row[1]) for row in self.rows]
-        matrix.start_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-        matrix.index_ = np.array([i for row in self.rows for i in row[1]], dtype=np.int32)
-        matrix.value_ = np.array([v for row in self.rows for v in row[1].values()], dtype=float)
-        return model
 
 
 class Choice(NamedTuple):

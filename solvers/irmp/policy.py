@@ -14,7 +14,7 @@ from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances import Cluster, Instance, Job, User
 from ..policy import Decision, Information, Preempts, Rules, Start, State
-from .online import ORDERS, Planner
+from .online import ORDERS, Planner, Rule
 from .response import Response
 
 __all__ = ["OnlineRevenue"]
@@ -24,14 +24,13 @@ __all__ = ["OnlineRevenue"]
 class OnlineRevenue:
     """Plan all jobs that wait when some arrive or end, and start what the plan starts at once.
 
-    Not in the paper. The same as :func:`~gangsched.solvers.irmp.online.online_slope` and the other
-    online rules, for :func:`gangsched.drive` with ``round_length=1``.
+    Not in the paper. The same as :func:`~gangsched.solvers.irmp.online.online`, for
+    :func:`gangsched.drive` with ``round_length=1``.
 
     Parameters
     ----------
     by : {"slope", "lp", "density", "spt", "fifo"}
-        The order in which jobs are planned: that of ``online_slope``, ``rolling_lp``,
-        ``online_density``, ``online_spt``, ``online_fifo``.
+        The order in which jobs are planned.
     worker_bandwidth, ps_bandwidth, horizon, clock, optional
         As of :class:`~gangsched.formulations.Irmp`. The rules look at nothing else of a problem:
         not at users, their quotas, their nodes, or what they earn alone.
@@ -50,14 +49,14 @@ class OnlineRevenue:
     --------
     >>> import gangsched as gs
     >>> from gangsched.formulations.irmp import reduced_problem
-    >>> from gangsched.solvers import online_slope
+    >>> from gangsched.solvers import online
     >>> problem = reduced_problem(5)
     >>> run = gs.drive(problem.instance, OnlineRevenue.of(problem), round_length=1)
-    >>> problem.objective(run.schedule) == online_slope(problem).objective
+    >>> problem.objective(run.schedule) == online(problem).objective
     True
     """
 
-    by: Literal["slope", "lp", "density", "spt", "fifo"] = "slope"
+    by: Rule = "slope"
     worker_bandwidth: int = 1
     ps_bandwidth: int = 1
     horizon: int | None = None

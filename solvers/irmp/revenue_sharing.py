@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
-from ...formulations.problem import check_class
 from ...instances.schedule import Schedule, Segment
 from ..result import Result
-from ..signature import NoParams, solver
+from ..signature import solver
 from .online import TIES, result_of
 
 __all__ = ["gandiva_like", "hived_like"]
@@ -40,32 +39,20 @@ WORKERS, PS = 0, 1
 NEVER = 2**62
 
 
-@solver()
-def gandiva_like(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+@solver(of=Irmp)
+def gandiva_like(problem: Irmp) -> Result[Schedule]:
     """Give each slot to users by stride scheduling; gangs go where most is free.
 
     Parameters
     ----------
     problem : Irmp
         Taken as preemptive.
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
     Result of Schedule
         Of the preemptive problem. Without a solution where jobs must run that do not, or a user
         earns less than alone.
-
-    Raises
-    ------
-    TypeError
-        If given another problem.
 
     Notes
     -----
@@ -99,25 +86,17 @@ def gandiva_like(
     >>> [(s.job, s.start, s.end) for s in result.solution]
     [(0, 0, 1), (0, 2, 3), (1, 1, 2), (1, 3, 4)]
     """
-    check_class("gandiva_like", problem, Irmp)
     return _simulated("gandiva_like", problem, _Stride(problem), steady=False)
 
 
-@solver()
-def hived_like(
-    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
-) -> Result[Schedule]:
+@solver(of=Irmp)
+def hived_like(problem: Irmp) -> Result[Schedule]:
     """Give users their own nodes first, one for a job, then the idle ones of others.
 
     Parameters
     ----------
     problem : Irmp
         Taken as preemptive. Its nodes have owners.
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
@@ -162,7 +141,6 @@ def hived_like(
     >>> [(s.job, s.start, s.end, *s.gpus) for s in result.solution]
     [(0, 0, 3, 0), (1, 0, 1, 1), (1, 3, 5, 0), (2, 1, 4, 1)]
     """
-    check_class("hived_like", problem, Irmp)
     if not problem.owners:
         raise ValueError("hived_like: nodes have no owners, as quotas end within a node")
     return _simulated("hived_like", problem, _Cells(problem), steady=True)

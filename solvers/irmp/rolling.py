@@ -1,4 +1,4 @@
-"""The linear program of jobs that wait, on what running jobs leave: starts for `rolling_lp`.
+"""The linear program of jobs that wait, on what running jobs leave: starts for `online` by "lp".
 
 As in :mod:`gangsched.solvers.irmp.columns`, columns are runs of jobs and rows are the workers and
 parameter servers of all equal nodes together, in a block of slots; here less what running jobs

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp
-from ...formulations.problem import check_class
 from ...instances.check import integer
 from ...instances.schedule import Schedule
 from ..history import History
@@ -52,13 +51,9 @@ class RevenueSearchParams:
             integer(self, "RevenueSearchParams", name, least=least)
 
 
-@solver(RevenueSearchParams)
+@solver(RevenueSearchParams, of=Irmp)
 def revenue_search(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: RevenueSearchParams = RevenueSearchParams(),
+    problem: Irmp, *, seed: int, time_limit: float | None, params: RevenueSearchParams
 ) -> Result[Schedule]:
     """Improve the list schedule of the linear program by large-neighbourhood search.
 
@@ -107,7 +102,6 @@ def revenue_search(
     >>> result.gap < 0.05
     True
     """
-    check_class("revenue_search", problem, Irmp)
     started = time.perf_counter()
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     columns = generate(problem, time_limit=None if time_limit is None else time_limit / 2)

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 
 from ...formulations.ltgf.problem import Ltgf
-from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..preemptive_lists import PreemptiveList, Where, spread
 from ..result import Result, Stop
@@ -32,13 +31,9 @@ class LeastFairFirstParams:
             raise ValueError(f"LeastFairFirstParams: lease={self.lease!r} is not an integer >= 1")
 
 
-@solver(LeastFairFirstParams)
+@solver(LeastFairFirstParams, of=Ltgf)
 def least_fair_first(
-    problem: Ltgf,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: LeastFairFirstParams = LeastFairFirstParams(),
+    problem: Ltgf, *, seed: int, time_limit: float | None, params: LeastFairFirstParams
 ) -> Result[Schedule]:
     """Run the gangs whose GPU time is least of their fair share, in every lease anew.
 
@@ -73,7 +68,6 @@ def least_fair_first(
     >>> least_fair_first(Ltgf(Instance(Cluster.of_sizes([6]), jobs))).objective
     1.0
     """
-    check_class("least_fair_first", problem, Ltgf)
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, sizes = problem.jobs, problem.instance.cluster.sizes

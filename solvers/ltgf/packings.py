@@ -5,21 +5,15 @@ from __future__ import annotations
 import time
 
 from ...formulations.ltgf.fluid import LtgfFluid, TimeShares
-from ...formulations.problem import build, check_class
+from ...formulations.problem import build
 from ..result import Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 
 __all__ = ["packing_shares"]
 
 
-@solver()
-def packing_shares(
-    problem: LtgfFluid,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[TimeShares]:
+@solver(of=LtgfFluid)
+def packing_shares(problem: LtgfFluid, *, seed: int) -> Result[TimeShares]:
     """Divide the time among all packings so that the least fairness is largest.
 
     Guarantee: optimal up to the tolerances of the linear program's solver; :func:`gangsched.bound`
@@ -31,9 +25,6 @@ def packing_shares(
         With at most 20,000 sets of jobs.
     seed : int
         Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
@@ -53,7 +44,6 @@ def packing_shares(
     >>> round(result.objective, 6)
     0.75
     """
-    check_class("packing_shares", problem, LtgfFluid)
     started = time.perf_counter()
     model = build(problem)
     model.native.solve(solver="HIGHS")

@@ -10,34 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...formulations.ltgf.round import LtgfRound, Selection
-from ...formulations.problem import check_class
 from ..result import Bound, Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 
 __all__ = ["one_round"]
 
 
-@solver()
-def one_round(
-    problem: LtgfRound,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Selection]:
+@solver(of=LtgfRound)
+def one_round(problem: LtgfRound) -> Result[Selection]:
     """Select the gangs of one round so that the users' fairness is leximin optimal.
 
     Guarantee: no selection has a larger least rho_j, none with the same least a larger second
     least, and so on, in exact arithmetic of the given numbers. No gang can be added.
-
-    Parameters
-    ----------
-    problem : LtgfRound
-    seed : int
-        Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not used.
-    params : NoParams
 
     Returns
     -------
@@ -71,7 +55,6 @@ def one_round(
     >>> result.solution, result.objective, result.status.value
     ((1, 2), 0.75, 'optimal')
     """
-    check_class("one_round", problem, LtgfRound)
     started = time.perf_counter()
     users = [_User(problem, j) for j in problem.users]
     gpus = _leximin(users, problem.gpus)

@@ -11,7 +11,7 @@ import numpy as np
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
-from ..signature import NoParams, solver
+from ..signature import solver
 from .gang_queue import GangQueue, Plan, head_of_line
 from .sjf_bco import LimitSearch, fa_ffp
 
@@ -78,11 +78,7 @@ def choose_first(queue: GangQueue, job: int, limit: float) -> list[int] | None:
 
 @solver(ArrivalOrderParams, of=RarDdls)
 def first_fit(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: ArrivalOrderParams = ArrivalOrderParams(),
+    problem: RarDdls, *, seed: int, time_limit: float | None, params: ArrivalOrderParams
 ) -> Result[Schedule]:
     """Schedule in arrival order on the first admissible GPUs, from node to node.
 
@@ -121,11 +117,7 @@ def first_fit(
 
 @solver(ArrivalOrderParams, of=RarDdls)
 def list_scheduling(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: ArrivalOrderParams = ArrivalOrderParams(),
+    problem: RarDdls, *, seed: int, time_limit: float | None, params: ArrivalOrderParams
 ) -> Result[Schedule]:
     """Schedule in arrival order on the least loaded admissible GPUs.
 
@@ -164,13 +156,7 @@ def list_scheduling(
 
 
 @solver(of=RarDdls)
-def random_placement(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Schedule]:
+def random_placement(problem: RarDdls, *, seed: int) -> Result[Schedule]:
     """Schedule in arrival order on randomly chosen idle GPUs.
 
     Each GPU of a gang is drawn without replacement: first a node, uniformly among those with an
@@ -184,9 +170,6 @@ def random_placement(
     problem : RarDdls
     seed : int
         Of NumPy's default generator.
-    time_limit : float, optional
-        Not needed: there is a single run.
-    params : NoParams
 
     Returns
     -------

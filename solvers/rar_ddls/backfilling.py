@@ -70,13 +70,7 @@ def pack(queue: GangQueue, job: int) -> list[int] | None:
 
 
 @solver(BackfillingParams, of=RarDdls)
-def backfilling(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: BackfillingParams = BackfillingParams(),
-) -> Result[Schedule]:
+def backfilling(problem: RarDdls, *, seed: int, params: BackfillingParams) -> Result[Schedule]:
     """Start at each completion every waiting job that fits, in a fixed order of priority.
 
     Guarantee: makespan <= 2 max(A / N, p) <= 2 varphi T*, with A the GPU-slots that the jobs take
@@ -88,8 +82,6 @@ def backfilling(
     problem : RarDdls
     seed : int
         Not used: the algorithm draws nothing.
-    time_limit : float, optional
-        Not needed: there is a single run.
     params : BackfillingParams
 
     Returns

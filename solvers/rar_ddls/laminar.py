@@ -234,11 +234,7 @@ def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
 
 @solver(LaminarParams, of=RarDdls)
 def laminar(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: LaminarParams = LaminarParams(),
+    problem: RarDdls, *, seed: int, time_limit: float | None, params: LaminarParams
 ) -> Result[Schedule]:
     """Schedule gangs on nested blocks: no contention, no gang waits for a GPU of its own.
 

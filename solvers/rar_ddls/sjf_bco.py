@@ -274,11 +274,7 @@ class LimitSearch:
 
 @solver(SjfBcoParams, of=RarDdls)
 def sjf_bco(
-    problem: RarDdls,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: SjfBcoParams = SjfBcoParams(),
+    problem: RarDdls, *, seed: int, time_limit: float | None, params: SjfBcoParams
 ) -> Result[Schedule]:
     """Schedule by SJF-BCO, Algorithm 1 of Yu et al. (2022).
 

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from ...formulations.unisched.compact import Blocks, Options, blocks_of, used
 from ...instances.model import FULL_SPEED
+from ..highs import is_optimal, load, new
 from .density import by_falling_density, held_by_density
 from .prices import best_by_job, costs
 
@@ -257,10 +258,7 @@ class _Program:
 
     def __init__(self, options: Options, supply: Ints, keys: Ints, end: float) -> None:
         self.options, self.supply, self.keys, self.end = options, supply, keys, end
-        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in {"output_flag": False, "presolve": "off", "parallel": "off"}.items():
-            highs.setOptionValue(option, value)
-        self.highs = highs
+        self.highs = new({"presolve": "off"})
 
     def solved(
         self, clear: _Clear, ends: Ints, basis: Basis | None, before: Relaxation
@@ -273,7 +271,7 @@ class _Program:
         left = self.supply - used(self.options, clear.taken, *self.supply.shape)
         some, highs = self.options.take(few), self.highs
         names = _Names.of(some, self.keys, ends, left.shape[0])
-        _pass(highs, blocks_of(some, left[:, ends - 1], ends))
+        load(highs, *program_of(blocks_of(some, left[:, ends - 1], ends)))
         if basis is None:
             chosen = held_by_density(by_falling_density(some), some, left)
             _set_basis(highs, _chosen_basis(names, some, chosen))
@@ -283,7 +281,7 @@ class _Program:
         highs.setOptionValue("time_limit", highs.getRunTime() + min(limit, 1e6))
         highs.run()
         solution, info = highs.getSolution(), highs.getInfo()
-        solved = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        solved = is_optimal(highs)
         duals = np.array(solution.row_dual)[names.jobs.size :].reshape(names.rows, -1)
         z = clear.taken.astype(float)
         z[few] = np.array(solution.col_value)[: few.size]
@@ -302,30 +300,17 @@ class _Program:
         return found, names.basis(columns, rows, prices)
 
 
-def limits_of(blocks: Blocks) -> tuple[Floats, Floats]:
-    """What the rows are worth at least and at most."""
-    supply = blocks.C.astype(float)
-    jobs = blocks.J.shape[0]
+def program_of(blocks: Blocks) -> tuple[Floats, sparse.csc_array, Floats, Floats]:
+    """Return what the columns are worth, their matrix, and the limits of the rows."""
+    supply, jobs = blocks.C.astype(float), blocks.J.shape[0]
     least, most = np.full(jobs, -np.inf), np.ones(jobs)
-    return np.concatenate([least, supply]), np.concatenate([most, supply])
+    cost = np.concatenate([blocks.V, np.zeros(supply.size)])
+    lower, upper = np.concatenate([least, supply]), np.concatenate([most, supply])
+    return cost, _matrix(blocks), lower, upper
 
 
-def _pass(highs: Any, blocks: Blocks) -> None:
-    """Hand the linear program over as arrays, several times faster than field by field."""
-    lower, upper = limits_of(blocks)
-    n = len(blocks.V) + blocks.C.size
-    start, index, value = columns_of(blocks)
-    highs.passModel(
-        n, lower.size, index.size,
-        int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMaximize), 0.0,
-        np.concatenate([blocks.V, np.zeros(blocks.C.size)]), np.zeros(n), np.full(n, np.inf),
-        lower, upper,
-        start.astype(np.int32), index.astype(np.int32), value, np.zeros(n, dtype=np.int32),
-    )  # fmt: skip
-
-
-def columns_of(blocks: Blocks) -> tuple[Ints, Ints, Floats]:
-    """[[J, 0], [D, I - S]] by column: starts, rows, values. J has one entry in each."""
+def _matrix(blocks: Blocks) -> sparse.csc_array:
+    """[[J, 0], [D, I - S]]; J has one entry in each column."""
     jobs, n = blocks.J.shape
     last = (sparse.identity(blocks.C.size, dtype=np.int64, format="csc") - blocks.S).tocsc()
     entries = blocks.D.nnz + n
@@ -337,7 +322,8 @@ def columns_of(blocks: Blocks) -> tuple[Ints, Ints, Floats]:
     values[others] = blocks.D.data
     start = np.concatenate([blocks.D.indptr[:-1] + np.arange(n), last.indptr + entries])
     index = np.concatenate([rows, last.indices + jobs])
-    return start, index, np.concatenate([values, last.data])
+    size = jobs + blocks.C.size, n + blocks.C.size
+    return sparse.csc_array((np.concatenate([values, last.data]), index, start), shape=size)
 
 
 def _broken_ends(over: Floats, ends: Ints) -> Ints:

@@ -35,11 +35,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.unisched.compact import Options, checked_capacity, compact, corners
-from ..mip_worker import Program, own_worker
+from ..mip_worker import Program, solve_mip
 from ..result import Bound, Stop
 from .density import by_density, by_value
 from .prices import Prices, best_by_job, best_prices, floor_to_step, plain_number, price_bound
-from .relaxation import Basis, Relaxation, columns_of, limits_of, relaxed
+from .relaxation import Basis, Relaxation, program_of, relaxed
 
 __all__ = ["Selection", "Selector"]
 
@@ -201,7 +201,7 @@ class Selector:
         limit = 1e6 if end == math.inf else end - time.perf_counter()
         if limit <= 0:
             return chosen, bound
-        answer = own_worker().solve(program, time_limit=limit)
+        answer = solve_mip(program, time_limit=limit)
         if answer.x is not None:
             z = answer.x[: at.size] > 0.5
             fits = by_density(options, room, np.isin(np.arange(len(options)), at[z]))
@@ -235,10 +235,10 @@ def _program(options: Options, room: Ints, start: Bools) -> Program:
     """The mixed-integer program of some options, every slot that matters looked at."""
     blocks = compact(options, room, corners(options, room))
     z = start.astype(float)
-    lower, upper = limits_of(blocks)
+    cost, matrix, lower, upper = program_of(blocks)
     return Program(
-        cost=np.concatenate([blocks.V, np.zeros(blocks.C.size)]),
-        matrix=columns_of(blocks),
+        cost=cost,
+        matrix=matrix,
         lower=lower,
         upper=upper,
         binary=len(options),

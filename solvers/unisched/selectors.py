@@ -19,7 +19,7 @@ from ...formulations.unisched.problem import UniSched
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
-from ..signature import NoParams, solver
+from ..signature import solver
 from .density import by_density
 from .lease_schedule import Realised, realise
 from .prices import LeaseCase, Prices
@@ -114,11 +114,7 @@ class _Attempt:
 
 @solver(UniSchedParams)
 def lp_selector(
-    problem: UniSched,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: UniSchedParams = UniSchedParams(),
+    problem: UniSched, *, seed: int, time_limit: float | None, params: UniSchedParams
 ) -> Result[Schedule]:
     """Choose what is worth most by the compact form's linear program, rounded, and schedule it.
 
@@ -184,13 +180,7 @@ def lp_selector(
 
 
 @solver()
-def density_greedy(
-    problem: UniSched,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
-) -> Result[Schedule]:
+def density_greedy(problem: UniSched, *, seed: int, time_limit: float | None) -> Result[Schedule]:
     """Choose options by falling reward per GPU and lease, as long as all fit, and schedule them.
 
     Guarantee: none a priori; the result's bound is proven by one price of all GPUs and leases.
@@ -203,11 +193,6 @@ def density_greedy(
         Recorded; nothing is drawn.
     time_limit : float, optional
         Seconds, for the schedule.
-    params : NoParams
-
-    Returns
-    -------
-    Result
 
     Raises
     ------
@@ -234,11 +219,7 @@ def density_greedy(
 
 @solver(OpportunityPriceParams)
 def opportunity_price(
-    problem: UniSched,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: OpportunityPriceParams = OpportunityPriceParams(),
+    problem: UniSched, *, seed: int, time_limit: float | None, params: OpportunityPriceParams
 ) -> Result[Schedule]:
     """Choose what is worth more than its GPU leases could earn otherwise, and schedule it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import cvxpy as cp
 import numpy as np
@@ -13,30 +14,21 @@ from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.gandiva_fair.forms import constraints, prices
 from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances import Allocation
-from gangsched.solvers.gandiva_fair.market import (
-    efficient_allocation,
-    market_bound,
-    max_min_allocation,
-    nash_allocation,
-)
+from gangsched.solvers.gandiva_fair.market import best_allocation, market_bound
 from markets import any_market
 
-SOLVERS = {
-    "total": efficient_allocation,
-    "max-min": max_min_allocation,
-    "nash": nash_allocation,
-}
+AIMS: tuple[Aim, ...] = get_args(Aim)
 TABLE3 = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
 
 
 @pytest.mark.parametrize("capped", [False, True])
-@pytest.mark.parametrize("aim", SOLVERS)
+@pytest.mark.parametrize("aim", AIMS)
 @each_seed(range(8))
 def test_form_and_solver_have_the_same_optimum(seed: int, aim: Aim, capped: bool) -> None:
     market = any_market(seed, capped=capped, aim=aim)
     model = market.build()
     value = model.native.solve()
-    result = SOLVERS[aim](market)
+    result = best_allocation(market)
     assert result.objective == pytest.approx(value, rel=1e-6, abs=1e-6)
     assert market.objective(model.extract()) == pytest.approx(value, rel=1e-6, abs=1e-6)
     bound = market_bound(market, **prices(market, model), method="conic")
@@ -45,7 +37,7 @@ def test_form_and_solver_have_the_same_optimum(seed: int, aim: Aim, capped: bool
 
 
 @pytest.mark.parametrize("capped", [False, True])
-@pytest.mark.parametrize("aim", SOLVERS)
+@pytest.mark.parametrize("aim", AIMS)
 def test_the_form_holds_exactly_where_the_checker_finds_nothing(aim: Aim, capped: bool) -> None:
     clean = broken = 0
     for seed in range(40):
@@ -54,7 +46,7 @@ def test_the_form_holds_exactly_where_the_checker_finds_nothing(aim: Aim, capped
         rng = np.random.default_rng([63, seed])
         rows = market.fair_shares * rng.choice([0.9, 1, 1.1], market.speeds.shape)
         if seed % 2:
-            best = SOLVERS[aim](market).solution
+            best = best_allocation(market).solution
             assert best is not None
             rows = best.shares
         solution = Allocation(market.users, market.models, rows)
@@ -112,6 +104,6 @@ def test_closed_form_and_conic_solver_agree() -> None:
         market = GpuMarket(rng.integers(1, 60, 2), speeds, rng.choice([1, 2, 4], users), aim="nash")
         model = market.build()
         model.native.solve()
-        solution = nash_allocation(market).solution
+        solution = best_allocation(market).solution
         assert solution is not None
         assert market.values(model.extract()) == pytest.approx(market.values(solution), rel=1e-3)

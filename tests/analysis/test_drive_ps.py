@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,13 +22,7 @@ from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers import Fifo, Result, Stop
-from gangsched.solvers.irmp.online import (
-    online_density,
-    online_fifo,
-    online_slope,
-    online_spt,
-    rolling_lp,
-)
+from gangsched.solvers.irmp.online import ORDERS, OnlineParams, online
 from gangsched.solvers.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Start, State
 from reference_driver import drive
@@ -35,11 +30,8 @@ from strategies import irmp_instances, irmp_problems
 
 Solver = Callable[[Irmp], Result[gs.Schedule]]
 RULES: dict[str, Solver] = {
-    "fifo": online_fifo,
-    "spt": online_spt,
-    "density": online_density,
-    "slope": online_slope,
-    "lp": rolling_lp,
+    by: partial(online, params=OnlineParams(by=by))  # type: ignore[arg-type]
+    for by in ORDERS
 }
 by_rule = pytest.mark.parametrize("by", RULES)
 ENGINES = pytest.mark.parametrize("engine", ["compiled", "reference"])

@@ -8,12 +8,12 @@ import pytest
 
 from gangsched.analysis.papers.irmp.runs import whole
 from gangsched.formulations.irmp.problem import reduced_problem
-from gangsched.solvers.irmp.online import online_fifo
+from gangsched.solvers.irmp.online import OnlineParams, online
 from gangsched.solvers.result import Stop
 
 
 def test_a_solver_that_was_interrupted_ends_the_figure() -> None:
-    result = online_fifo(reduced_problem(3))
+    result = online(reduced_problem(3), params=OnlineParams(by="fifo"))
     assert whole(result) is result
     with pytest.raises(KeyboardInterrupt):
         whole(replace(result, stop=Stop.INTERRUPTED))

@@ -161,7 +161,7 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path: Path, form: str) -> None:
         save_run(path, replace(RUN, parameters={"keys": {1}}))
     with pytest.raises(TypeError, match=r"run: parameters\['a'\]: key 1 is not a string"):
         save_run(path, replace(RUN, parameters={"a": {1: 2}}))
-    with pytest.raises(ValueError, match=rf"\.{form}: parameters\['a'\]\[1\]=inf is not finite"):
+    with pytest.raises(ValueError, match=rf"\.{form}: run: parameters\['a'\]\[1\]=inf is not fin"):
         save_run(path, replace(RUN, parameters={"a": [1, float("inf")]}))
     with pytest.raises(ValueError, match=rf"\.{form}: records: fair\[1\]=nan is not finite"):
         save_run(path, with_record(RUN, fair={1: float("nan")}))

@@ -9,7 +9,7 @@ from gangsched.analysis.papers.gandiva_fair.statements import PRINTED_LOG, PRINT
 from gangsched.formulations.gandiva_fair import problem as problem
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances.heterogeneous import TABLE1
-from gangsched.solvers.gandiva_fair.market import efficient_allocation
+from gangsched.solvers.gandiva_fair.market import best_allocation
 from gangsched.solvers.gandiva_fair.stride import StridePool, effective_tickets
 
 # --- errata --------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_two_gains_of_30_percent_are_more_than_the_optimum() -> None:
     users = GpuMarket([64, 24, 12], speeds)
     due = users.fair_values
     assert due.tolist() == pytest.approx([51.46, 51.46, 51.46, 31.99])
-    bound = efficient_allocation(users).bound
+    bound = best_allocation(users).bound
     assert bound is not None
     assert bound.value - due.sum() == pytest.approx(19.47, abs=0.01)
     assert 0.3 * (due[0] + due[3]) > 25

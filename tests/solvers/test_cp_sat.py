@@ -15,7 +15,8 @@ from few import each_seed
 from gangsched.analysis.exact import solve_exact
 from gangsched.formulations import CompletionTime, RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob
-from gangsched.solvers import ExactParams, Status, Stop, cp_sat
+from gangsched.solvers import ExactParams, Status, Stop, child, cp_sat
+from gangsched.solvers.child import Child
 from gangsched.solvers.cp_sat import CpModel, NoCpSat
 from gangsched.solvers.history import History
 from gangsched.solvers.rar_ddls import cp_search
@@ -86,15 +87,16 @@ def test_the_process_ends_at_the_limit() -> None:
 
 def test_ctrl_c_keeps_what_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = knapsack()
-    started: list[subprocess.Popen[str]] = []
-    begin = cp_sat._start
+    started: list[subprocess.Popen[bytes]] = []
+    start = Child._start
 
-    def start(message: Any) -> Any:
-        process, told = begin(message)
-        started.append(process)
-        return process, Interrupting(told.get)
+    def starting(child: Child) -> None:
+        start(child)
+        assert child._process is not None
+        started.append(child._process)
+        child._told = Interrupting(child._told.get)  # type: ignore[assignment]
 
-    monkeypatch.setattr(cp_sat, "_start", start)
+    monkeypatch.setattr(Child, "_start", starting)
     answer = cp_sat.solve(model)
     assert (answer.status, answer.stopped) == ("feasible", "interrupted")
     assert answer.values is not None
@@ -110,9 +112,9 @@ class Interrupting:
     def get(self, timeout: float | None = None) -> Any:
         if self.found:
             raise KeyboardInterrupt
-        line = self.take(timeout=timeout)
-        self.found = "values" in line
-        return {key: value for key, value in line.items() if key not in ("done", "status")}
+        done, *told = self.take(timeout=timeout)
+        self.found = any("values" in found for found in told)
+        return done, *({k: v for k, v in found.items() if k != "status"} for found in told)
 
 
 def test_an_unknown_option_is_one_line() -> None:
@@ -120,19 +122,16 @@ def test_an_unknown_option_is_one_line() -> None:
         cp_sat.solve(knapsack()[0], options={"speed": 3})
 
 
-def test_a_crash_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    script = tmp_path / "crash.py"
-    script.write_text("raise SystemExit(7)")
-    monkeypatch.setattr(cp_sat.os.path, "abspath", lambda _: str(script))
+def test_a_crash_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "COMMAND", [sys.executable, "-c", "raise SystemExit(7)"])
     with pytest.raises(NoCpSat, match=r"without an answer \(exit code 7\)"):
         cp_sat.solve(knapsack()[0])
 
 
 def test_no_library_of_highs_in_the_process() -> None:
     """Both bring a libhighs, and cannot be loaded together."""
-    text = f"import runpy, sys; runpy.run_path({cp_sat.__file__!r})"
-    text += "; import ortools.sat.python.cp_model"
-    text += "; print([n for n in sys.modules if 'highs' in n or 'gangsched' in n])"
+    text = "import sys; import gangsched.solvers.cp_sat; import ortools.sat.python.cp_model"
+    text += "; print([n for n in sys.modules if 'highs' in n])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", text], capture_output=True, text=True, check=True
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,17 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gangsched as gs
-from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob, Power
 from gangsched.solvers import Result, Status
-from gangsched.solvers.irmp.online import (
-    online_density,
-    online_fifo,
-    online_slope,
-    online_spt,
-    rolling_lp,
-)
+from gangsched.solvers.irmp.online import ORDERS, OnlineParams, online
 from gangsched.solvers.irmp.response import Occupancy, Response
 from gangsched.solvers.irmp.rolling import RollingProgram
 from revenue_optimum import optimum
@@ -36,7 +30,8 @@ def problems(instances: st.SearchStrategy[Any], **fixed: Any) -> st.SearchStrate
     return instances.flatmap(lambda instance: irmp_problems(instance, alone={}, **fixed))
 
 
-RULES: list[Solver] = [online_fifo, online_spt, online_density, online_slope, rolling_lp]
+RULES: list[Solver] = [partial(online, params=OnlineParams(by=by)) for by in ORDERS]  # type: ignore[arg-type]
+online_fifo, online_spt, online_density, online_slope, rolling_lp = RULES
 
 
 def job(id: str, epochs: int, utility: Any, *, release: int = 0, gpus: int = 2) -> Any:
@@ -260,13 +255,9 @@ def test_the_cluster_is_never_idle_while_jobs_wait(solver: Solver) -> None:
             assert any(other.start <= t < other.end for other in rows)
 
 
-@pytest.mark.parametrize("solver", RULES)
-def test_another_problem_is_refused(solver: Solver) -> None:
-    problem = CompletionTime(
-        gs.Instance(gs.Cluster.of_sizes([1]), [gs.Job(id="a", gpus=1, work=1)])
-    )
-    with pytest.raises(TypeError, match=f"^{solver.__name__}: a CompletionTime is not a Irmp"):
-        solver(problem)  # type: ignore[arg-type]
+def test_another_rule_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"by='edf' is not one of fifo, spt, density, slope, lp"):
+        online(on_one_node(), params=OnlineParams(by="edf"))  # type: ignore[arg-type]
 
 
 # --- the program of rolling_lp --------------------------------------------------------------------

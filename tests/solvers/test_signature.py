@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -11,11 +12,6 @@ import pytest
 
 from gangsched import registry
 from gangsched.formulations import LtgfRound
-from gangsched.solvers.gandiva_fair.market import (
-    efficient_allocation,
-    max_min_allocation,
-    nash_allocation,
-)
 from gangsched.solvers.ltgf.round import one_round
 from gangsched.solvers.signature import NoParams
 
@@ -24,9 +20,6 @@ SOLVERS = {
     row.place: replace(row, params={}).load()
     for entry in registry.PROBLEMS.values()
     for row in entry.solvers.values()
-} | {
-    solver.__name__: solver
-    for solver in (efficient_allocation, max_min_allocation, nash_allocation, one_round)
 }
 BAD = [
     ({"seed": 1.0}, TypeError, "seed=1.0 is not an integer"),
@@ -51,6 +44,16 @@ def test_there_is_one_signature() -> None:
         assert [own.default for own in others] == [0, None, params()], name
         assert is_dataclass(params), name
         assert params.__dataclass_params__.frozen, name  # type: ignore[attr-defined]
+
+
+def test_the_docstring_tells_all() -> None:
+    """What a function does not say of problem, seed, limit and parameters is added."""
+    for name, solver in SOLVERS.items():
+        titles = re.findall(r"(?m)^(\w+)\n-+$", solver.__doc__ or "")
+        assert titles[:3] == ["Parameters", "Returns", "Raises"], name
+        told = (solver.__doc__ or "").partition("Returns\n")[0]
+        own = ["problem", "seed", "time_limit", "params"]
+        assert re.findall(r"(?m)^(\w+) : ", told) == own, name
 
 
 @pytest.mark.parametrize(("given", "error", "text"), BAD)

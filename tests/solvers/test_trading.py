@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.solvers.gandiva_fair import trading
-from gangsched.solvers.gandiva_fair.market import efficient_allocation
+from gangsched.solvers.gandiva_fair.market import best_allocation
 from gangsched.solvers.result import Status, Stop
 
 Floats = NDArray[np.float64]
@@ -393,7 +393,7 @@ def test_many_trades_are_one_list() -> None:
 
 def test_a_traded_market_is_feasible_and_not_optimal() -> None:
     market = GpuMarket(np.array([60, 12]), np.array(TABLE_3), users="ABC")
-    found, best = trading.traded_allocation(market), efficient_allocation(market)
+    found, best = trading.traded_allocation(market), best_allocation(market)
     assert (found.objective, found.status, found.stop) == (130, Status.FEASIBLE, Stop.COMPLETED)
     assert found.solution is not None
     assert found.solution.shares.tolist() == [[40, 0], [20, 4], [0, 8]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -39,8 +39,9 @@ from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
 from gangsched.solvers import OpportunityPriceParams
+from gangsched.solvers.child import Child
 from gangsched.solvers.exact import branch_and_bound
-from gangsched.solvers.mip_worker import MipWorker, Program
+from gangsched.solvers.mip_worker import Program, search, solve_mip
 from gangsched.solvers.result import Bound, Stop
 from gangsched.solvers.unisched.consolidation import consolidated_rows
 from gangsched.solvers.unisched.density import by_density
@@ -513,10 +514,9 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
 
 
 def program() -> Program:
-    matrix = np.array([0, 1, 2]), np.array([0, 0]), np.array([1.0, 1.0])
     return Program(
         cost=np.array([2.0, 3.0]),
-        matrix=matrix,
+        matrix=sparse.csc_array([[1.0, 1.0]]),
         lower=np.array([0.0]),
         upper=np.array([1.0]),
         binary=2,
@@ -527,51 +527,61 @@ def program() -> Program:
 HANGS = "import time\nwhile True: time.sleep(1)"
 TELLS = (
     "import pickle, sys, time, numpy\npickle.load(sys.stdin.buffer)\n"
-    "pickle.dump((False, numpy.array([1.0, 0.0]), 7.0, False), sys.stdout.buffer)\n"
+    "pickle.dump((False, (numpy.array([1.0, 0.0]), 7.0, False)), sys.stdout.buffer)\n"
     "sys.stdout.flush()\n"
 )
 
 
 @pytest.fixture
-def worker() -> Iterator[MipWorker]:
-    made = MipWorker()
+def child() -> Iterator[Child]:
+    made = Child(search)
     yield made
     made.close()
 
 
+@pytest.fixture
+def running(child: Child, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Child]:
+    """A process that runs a script instead."""
+
+    def run(script: str) -> Child:
+        monkeypatch.setattr("gangsched.solvers.child.COMMAND", [sys.executable, "-c", script])
+        return child
+
+    return run
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "found"), [(HANGS, None), (TELLS + HANGS, [1.0, 0.0])])
-def test_a_solver_that_hangs_is_stopped(script: str, found: Any) -> None:
-    worker = MipWorker([sys.executable, "-c", script])
+def test_a_solver_that_hangs_is_stopped(running: Any, script: str, found: Any) -> None:
+    child = running(script)
     started = time.perf_counter()
-    answer = worker.solve(program(), time_limit=2)
+    answer = solve_mip(program(), time_limit=2, child=child)
     assert time.perf_counter() - started < 3
     assert (answer.x is None) == (found is None)
     assert answer.x is None or answer.x.tolist() == found
     assert not answer.proven
-    assert worker._process is None
+    assert child._process is None
 
 
-def test_a_crash_loses_nothing_that_was_told() -> None:
-    worker = MipWorker([sys.executable, "-c", TELLS + "import os; os._exit(3)"])
-    answer = worker.solve(program(), time_limit=60)
+def test_a_crash_loses_nothing_that_was_told(running: Any) -> None:
+    child = running(TELLS + "import os; os._exit(3)")
+    answer = solve_mip(program(), time_limit=60, child=child)
     assert answer.x is not None
     assert (answer.x.tolist(), answer.bound, answer.proven) == ([1.0, 0.0], 7.0, False)
 
 
-def test_a_program_larger_than_a_pipe_does_not_block() -> None:
-    large = replace(program(), start=np.zeros(10**6))
-    worker = MipWorker([sys.executable, "-c", HANGS])
+def test_a_program_larger_than_a_pipe_does_not_block(running: Any) -> None:
+    large, child = replace(program(), start=np.zeros(10**6)), running(HANGS)
     started = time.perf_counter()
-    worker.solve(large, time_limit=0.5)
+    solve_mip(large, time_limit=0.5, child=child)
     assert time.perf_counter() - started < 1.5
 
 
-def test_the_process_stays_for_the_next_program(worker: MipWorker) -> None:
-    answers = [worker.solve(program(), time_limit=60)]
-    process = worker._process
-    answers.append(worker.solve(program(), time_limit=60))
-    assert worker._process is process
+def test_the_process_stays_for_the_next_program(child: Child) -> None:
+    answers = [solve_mip(program(), time_limit=60, child=child)]
+    process = child._process
+    answers.append(solve_mip(program(), time_limit=60, child=child))
+    assert child._process is process
     assert process is not None
     for answer in answers:
         assert answer.proven
@@ -580,19 +590,41 @@ def test_the_process_stays_for_the_next_program(worker: MipWorker) -> None:
         assert answer.bound == pytest.approx(3)
     process.kill()
     process.wait()
-    assert worker.solve(program(), time_limit=60).proven  # another one
+    assert solve_mip(program(), time_limit=60, child=child).proven  # another one
+
+
+def test_the_process_ends_with_its_caller(child: Child) -> None:
+    """A caller that is killed closes nothing, but the system does."""
+    solve_mip(program(), time_limit=60, child=child)
+    process = child._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(timeout=20) == 1
+
+
+def test_ctrl_c_stops_the_process(running: Any) -> None:
+    child, processes = running(TELLS + HANGS), []
+
+    def hear(told: Any) -> bool:
+        processes.append(child._process)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        child.ask(program(), hear)
+    assert child._process is None
+    assert processes[0].poll() is not None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", [HANGS, "raise SystemExit"])
 def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
-    script: str, monkeypatch: pytest.MonkeyPatch
+    running: Any, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options, room = case_of(queue_of(0))
     selector = Selector()
     plain = selector.select(options, room)
-    failing = MipWorker([sys.executable, "-c", script])
-    monkeypatch.setattr("gangsched.solvers.unisched.selector.own_worker", lambda: failing)
+    monkeypatch.setattr("gangsched.solvers.mip_worker.own_child", lambda: running(script))
     started = time.perf_counter()
     selection = selector.select(options, room, exact=True, time_limit=1.0)
     assert time.perf_counter() - started < 2

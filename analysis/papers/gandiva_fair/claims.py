@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ....formulations.gandiva_fair.problem import GpuMarket
-from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
+from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import Trade, trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
 from ..claim import Claim, Sides, Verdict
@@ -80,7 +80,7 @@ def _others(case: Lie) -> Sides | None:
 
 def _nash(market: GpuMarket) -> Sides:
     """f_u and U_u of the worst-off user in the equilibrium; interior points are near it."""
-    best = nash_allocation(replace(market, aim="nash")).solution
+    best = best_allocation(replace(market, aim="nash")).solution
     assert best is not None
     found = _worst(market.values(best), market.fair_values)
     return Sides(found.left * (1 - 1e-6), found.right)
@@ -145,7 +145,7 @@ def _finite(market: GpuMarket) -> Sides | None:
 
 def _below_optimum(market: GpuMarket) -> Sides:
     """The totals of trading and of the linear program."""
-    traded, best = traded_allocation(market), efficient_allocation(market)
+    traded, best = traded_allocation(market), best_allocation(market)
     assert traded.objective is not None
     assert best.objective is not None
     return Sides(traded.objective * (1 - ROUNDING), best.objective)

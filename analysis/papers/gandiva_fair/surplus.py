@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....instances.heterogeneous import random_market
-from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
+from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import PriceRule, TradingParams, traded_allocation
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
     [[0.842, 0.972, 1.0]]
     """
     due = market.fair_values
-    best = efficient_allocation(market).objective
+    best = best_allocation(market).objective
     assert best is not None
     if best - due.sum() <= NOTHING * best:
         return None
@@ -84,7 +84,7 @@ def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
 
 def _values(market: GpuMarket, rule: str) -> Floats:
     if rule == "nash":
-        result = nash_allocation(
+        result = best_allocation(
             GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
         )
     else:

@@ -22,7 +22,7 @@ from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import AstraeaParams, assumed_scale, astraea, batch_sche, round_of
 from ....solvers.irmp.columns import revenue_bound
 from ....solvers.irmp.lists import RevenueProgramParams, lp_list
-from ....solvers.irmp.online import online_fifo
+from ....solvers.irmp.online import OnlineParams, online
 from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
@@ -52,7 +52,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
         BATCH: batch_sche,
         GANDIVA: gandiva_like,
         HIVED: hived_like,
-        FIFO: online_fifo,
+        FIFO: partial(online, params=OnlineParams(by="fifo")),
         LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
     }
 )
