@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.cores import cores
 from ...instances.io import write_file
+from .pictures import Looks, Panels
+from .pictures import draw as draw_panels
 from .study import FigureRow, Judge, Statement, Study, Values, per_seed, short
 
 if TYPE_CHECKING:
@@ -273,7 +275,14 @@ class Experiment:
     statements : callable (Study) -> statements
     settings : mapping, or callable (rows) -> mapping
         Everything that others need to make the data again.
-    drawing : callable (Study) -> Figure
+    panels : rows of Panel
+        The picture.
+    looks : mapping
+        Colour and line of each policy in it.
+    room : mapping of str to float
+        Of the panels, see :func:`~gangsched.analysis.papers.pictures.draw`.
+    drawing : callable (Study) -> Figure, optional
+        Draws the picture where panels cannot.
     levels : tuple of float
         Where the curves of the rows are given.
     form : type
@@ -288,7 +297,10 @@ class Experiment:
     title: str
     cells: Callable[..., Iterable[FigureCell]]
     statements: Callable[[Any], Iterable[Statement]]
-    drawing: Callable[[Any], Figure]
+    panels: Panels = ()
+    looks: Looks = field(default_factory=dict)
+    room: Mapping[str, Any] = field(default_factory=dict)
+    drawing: Callable[[Any], Figure] | None = None
     measures: Mapping[str, str] = field(default_factory=dict)
     axis: str = ""
     steps: tuple[Callable[[Finished], Finished], ...] = ()
@@ -346,10 +358,11 @@ class Experiment:
         rows : iterable of FigureRow
         """
         rows = tuple(rows)
+        draw = partial(draw_panels, panels=self.panels, looks=self.looks, **self.room)
         settings = self.settings(rows) if callable(self.settings) else self.settings
         study = self.form(
             name=self.name, title=self.title, axis=self.axis, measures=self.measures,
             settings=settings, instances=instances, levels=self.levels, rows=rows,
-            drawing=self.drawing, referee=self.referee,
+            drawing=self.drawing or draw, referee=self.referee,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))

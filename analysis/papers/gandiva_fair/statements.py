@@ -19,6 +19,8 @@ PRINTED_SHARES: Mapping[str, tuple[float, ...]] = {
     LOTTERY: (66, 66.5, 46, 24, 20, 12),
     STRIDE: (66.7, 66.7, 33.3, 33.3, 16.7, 16.7),
 }
+#: how users are named in the table of classes of section 5.3, by the GPUs of their jobs
+CLASSES = {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 with 8 GPUs"}
 #: of Fig. 8: both runs over the same time
 BOTH = "mean"
 GANGS = (1, 1, 2, 2, 4, 4)
