@@ -13,7 +13,6 @@ from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
 from .ltgf import figures as ltgf
 from .rar_ddls import figures as rar_ddls
-from .rar_ddls.points import Check, Point, Reproduction
 from .study import Agreement, FigureRow, Statement, Study
 from .unisched import figures as unisched
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
 
 __all__ = [
-    "TARGETS", "Agreement", "Check", "Experiment", "FigureCell", "FigureRow", "Point",
-    "Reproduction", "Statement", "Study", "from_rows", "reproduce", "takes_trace",
+    "TARGETS", "Agreement", "Experiment", "FigureCell", "FigureRow", "Statement", "Study",
+    "from_rows", "reproduce", "takes_trace",
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line

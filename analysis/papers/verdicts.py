@@ -80,6 +80,31 @@ def mean(numbers: Sequence[float], unit: str = "") -> str:
     return f"{fmean(numbers):.2f}{unit}" if numbers else "none"
 
 
+def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
+    """Return the directions that a series takes, without repetition.
+
+    Examples
+    --------
+    >>> turns([5, 4, 4, 3, 6]), turns([1, 2, 1])
+    ('-+', '+-')
+    >>> turns([100, 99, 99.5, 97, 100], 0.01), turns([100, 100.5, 100], 0.01)
+    ('-+', '')
+    """
+    found = ""
+    low = high = values[0]
+    for value in values[1:]:
+        low, high = min(low, value), max(high, value)
+        if value > low * (1 + tolerance) and found[-1:] != "+":
+            found += "+"
+        elif value < high * (1 - tolerance) and found[-1:] != "-":
+            found += "-"
+        if found[-1:] == "+":
+            low = high = max(high, value)
+        elif found:
+            low = high = min(low, value)
+    return found
+
+
 # --- statements that are judged on each seed -----------------------------------------------------
 
 Judge = Callable[[Study], Iterable[Statement]]

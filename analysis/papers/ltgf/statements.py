@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 from ..study import Agreement, Statement, Study
-from ..verdicts import OTHER_JOBS, judged, over_seeds
+from ..verdicts import OTHER_JOBS, judged, over_seeds, turns
 
 Write = Callable[[float | None], str]
 BASELINES = ("YARN-CS", "HiveD", "AlloX", "Tiresias-L", "Themis", "Gandiva-fair")
@@ -148,31 +148,6 @@ def _lease_terms(study: Study, instance: str, policy: str) -> Iterator[tuple[str
            rising(paid) <= 0.1, f"{costs} % of the mean JCT", "")  # fmt: skip
     yield ("longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
            rising(loss) >= 0.9, ", ".join(map(percent, loss)), "")  # fmt: skip
-
-
-def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
-    """Return the directions that a series takes, without repetition.
-
-    Examples
-    --------
-    >>> turns([5, 4, 4, 3, 6]), turns([1, 2, 1])
-    ('-+', '+-')
-    >>> turns([100, 99, 99.5, 97, 100], 0.01), turns([100, 100.5, 100], 0.01)
-    ('-+', '')
-    """
-    found = ""
-    low = high = values[0]
-    for value in values[1:]:
-        low, high = min(low, value), max(high, value)
-        if value > low * (1 + tolerance) and found[-1:] != "+":
-            found += "+"
-        elif value < high * (1 - tolerance) and found[-1:] != "-":
-            found += "-"
-        if found[-1:] == "+":
-            low = high = max(high, value)
-        elif found:
-            low = high = min(low, value)
-    return found
 
 
 def rising(values: Sequence[float]) -> float:
