@@ -30,13 +30,13 @@ Choices of this project where the paper is silent:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from ....formulations.rar_ddls.problem import RarDdls
 from ....instances.generate import NODE_SIZES, paper_cluster, rar_workload
@@ -50,7 +50,7 @@ from ...show.columns import shown_ratio
 from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..pictures import Panel
 from ..study import OF_SEED, RATIO, FigureRow, Statement, Study, Values
-from ..verdicts import judged, turns, values
+from ..verdicts import Place, each, turns
 from .referee import referee
 
 Contention = Literal["clipped", "shifted"]
@@ -232,39 +232,15 @@ def _of(row: FigureRow, measure: str) -> list[float]:
 # --- claims --------------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
-    """A variant of a figure, on which it is judged."""
-
-    study: Study
-    name: str
-
-    def means(self, measure: str, policies: Sequence[str]) -> dict[str, float]:
-        """Means over seeds, where nothing varies."""
-        return {p: self.study.value(self.name, p, measure) or math.inf for p in policies}
-
-    def by_seed(self, policy: str, measure: str = "makespan", x: int | None = None) -> list[float]:
-        """A value for each seed."""
-        return values(self.study, self.name, policy, measure, x)
-
-    def along(self, policy: str) -> list[float]:
-        """Mean makespans by x."""
-        xs = self.study.xs(self.name)
-        return [self.study.value(self.name, policy, "makespan", x) or 0.0 for x in xs]
-
-    def seeds_where(self, holds: Callable[[Sequence[float]], bool]) -> str:
-        """Say in how many seeds SJF-BCO's makespans along the axis are so."""
-        columns = [self.by_seed(BCO, x=x) for x in self.study.xs(self.name)]
-        found = [holds(own) for own in zip(*columns, strict=True)]
-        return f"in {sum(found)} of {len(found)} seeds"
-
-    def say(self, text: str, holds: bool, measured: str, *, own: bool = False) -> Statement:
-        """Return a statement, ours or the paper's."""
-        return judged(text, self.name, holds, measured, own=own)
+def _seeds_where(here: Place, holds: Callable[[Sequence[float]], bool]) -> str:
+    """Say in how many seeds SJF-BCO's makespans along the axis are so."""
+    columns = [here.by_seed(BCO, "makespan", x) for x in here.xs]
+    found = [holds(own) for own in zip(*columns, strict=True)]
+    return f"in {sum(found)} of {len(found)} seeds"
 
 
-def _each(judge: Callable[[_Place], Iterable[Statement]]) -> Callable[[Study], Iterator[Statement]]:
-    """Judge on every variant."""
-    return lambda study: (said for name in study.instances for said in judge(_Place(study, name)))
+def _along(here: Place, policy: str) -> list[float]:
+    return [*here.along(policy, "makespan").values()]
 
 
 def _chain(numbers: Sequence[float]) -> str:
@@ -275,16 +251,18 @@ def _falls(numbers: Sequence[float]) -> bool:
     return all(a >= b for a, b in pairwise(numbers)) and numbers[0] > numbers[-1]
 
 
-@_each
-def _fig4(here: _Place) -> Iterator[Statement]:
+@each()
+def _fig4(here: Place) -> Iterator[Statement]:
     others = (FF, LS, RAND)
     kinds = ("makespan", "makespan"), ("completion time", "mean_completion")
-    means = {what: here.means(measure, here.study.policies) for what, measure in kinds}
+    known = {what: here.known(measure, here.study.policies) for what, measure in kinds}
+    late = dict.fromkeys(here.study.policies, math.inf)  # those beyond the horizon
+    means = {what: late | found for what, found in known.items()}
     for what, of in means.items():
         best = min(others, key=of.__getitem__)
         text = f"SJF-BCO has the smallest mean {what} of the paper's four policies"
         yield here.say(text, of[BCO] < of[best], f"{of[BCO]:.1f}; next {best} {of[best]:.1f}")
-    spans = zip(*(here.by_seed(p) for p in (BCO, *others)), strict=True)
+    spans = zip(*here.of("makespan", BCO, *others), strict=True)
     wins = [own < min(rest) for own, *rest in spans]
     yield here.say("SJF-BCO has the smallest makespan of the four in every seed", all(wins),
                    f"in {sum(wins)} of {len(wins)} seeds", own=True)  # fmt: skip
@@ -305,23 +283,23 @@ def _fig4(here: _Place) -> Iterator[Statement]:
                        f"{of[policy]:.1f} and {of[BCO]:.1f}", own=True)  # fmt: skip
 
 
-@_each
-def _fig5(here: _Place) -> Iterator[Statement]:
-    spans = here.along(BCO)
+@each()
+def _fig5(here: Place) -> Iterator[Statement]:
+    spans = _along(here, BCO)
     yield here.say(
         "As kappa increases, the mean makespan drops, rises and drops again",
         turns(spans) == "-+-",
-        f"{_chain(spans)}; {here.seeds_where(lambda v: turns(v) == '-+-')}",
+        f"{_chain(spans)}; {_seeds_where(here, lambda v: turns(v) == '-+-')}",
     )  # fmt: skip
     yield here.say("The largest kappa (no LBSGF at all) has the smallest mean makespan",
-                   spans[-1] == min(spans), here.seeds_where(lambda v: v[-1] == min(v)),
+                   spans[-1] == min(spans), _seeds_where(here, lambda v: v[-1] == min(v)),
                    own=True)  # fmt: skip
 
 
-@_each
-def _fig6(here: _Place) -> Iterator[Statement]:
-    span = {p: here.along(p) for p in here.study.policies}
-    xs = here.study.xs(here.name)
+@each()
+def _fig6(here: Place) -> Iterator[Statement]:
+    span = {p: _along(here, p) for p in here.study.policies}
+    xs = here.xs
     for policy in (BCO, FF, LS):
         rises = sum(b > a for a, b in pairwise(span[policy]))
         measured = f"{span[policy][0]:.1f} to {span[policy][-1]:.1f}, {rises} rises"
@@ -341,11 +319,11 @@ def _fig6(here: _Place) -> Iterator[Statement]:
     )  # fmt: skip
 
 
-@_each
-def _fig7(here: _Place) -> Iterator[Statement]:
-    spans = here.along(BCO)
+@each()
+def _fig7(here: Place) -> Iterator[Statement]:
+    spans = _along(here, BCO)
     yield here.say("The mean makespan falls as lambda increases", _falls(spans),
-                   f"{_chain(spans)}; {here.seeds_where(_falls)}")  # fmt: skip
+                   f"{_chain(spans)}; {_seeds_where(here, _falls)}")  # fmt: skip
 
 
 def _settings(
