@@ -231,11 +231,16 @@ def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRo
             places.setdefault(place, []).append((cell.seed, outcome))
     rows: list[FigureRow] = []
     for place, found in places.items():
-        rows += [FigureRow(*place, _means(found, measures))] if isinstance(place, tuple) else found
+        rows += (
+            [FigureRow(*place, means_of_seeds(found, measures))]
+            if isinstance(place, tuple)
+            else found
+        )
     return rows
 
 
-def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Values:
+def means_of_seeds(found: Sequence[tuple[int | None, Values]], measures: Iterable[str]) -> Values:
+    """Return means over seeds, and the value of each; one without a number is no draw."""
     means: dict[str, float | None] = {}
     seeds: dict[str, float | None] = {}
     for name in measures:
@@ -243,8 +248,37 @@ def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Valu
             known = [own[name] for _, own in found]
             numbers = [value for value in known if value is not None]
             means[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
-            seeds |= {per_seed(name, seed): own[name] for seed, own in found}
+            seeds |= {per_seed(name, k): own[name] for k, own in found if k is not None}
     return {**means, **seeds}
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+BoundOf = Callable[[FigureCell], str]
+
+
+def and_bounds(
+    cells: Iterable[FigureCell], bound_of: BoundOf, run: Callable[[FigureCell], Outcome]
+) -> list[FigureCell]:
+    """Return the cells, and one for each bound of each workload that their policies need."""
+    runs = list(cells)
+    kinds = {(c.workload, bound_of(c)): c for c in reversed(runs) if c.make is not None}
+    return runs + [
+        replace(cell, policy=kind, run=run, make=None, same=f"{kind} of {cell.workload!r}")
+        for (_, kind), cell in reversed(kinds.items())
+    ]
+
+
+def over_bounds(
+    finished: Finished, bound_of: BoundOf, divide: Callable[[Values, float], Values]
+) -> Finished:
+    """Add to each run what its values are over the bound of its workload; bounds are dropped."""
+    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
+    return [
+        (cell, {**own, **divide(own, bounds[cell.workload, bound_of(cell)])} if cell.make else own)
+        for cell, own in finished
+        if "bound" not in own
+    ]
 
 
 # --- experiments ---------------------------------------------------------------------------------

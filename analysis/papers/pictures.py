@@ -234,7 +234,7 @@ def _paint(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
     low, high = axes.dataLim.intervaly
     if panel.span is not None:
         axes.set_ylim(panel.span)
-    elif panel.zero and low >= 0:
+    elif panel.zero and 0 <= low <= high:
         axes.set_ylim(0, 1.07 * (high or 1.0))
     varied = panel.on.partition("x\\ =\\ ")[2] or study.axis
     axes.set_xlabel(panel.axis or varied * (panel.kind == "lines"), size=8.5, labelpad=1)

@@ -54,8 +54,8 @@ from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, Stat
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..experiment import Experiment, FigureCell, Finished, seed_means
-from ..study import FigureRow, Study, markdown_table, per_seed, short
+from ..experiment import Experiment, FigureCell, Finished, means_of_seeds, seed_means
+from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
 from .bounds import RATIO, with_ratios
@@ -339,26 +339,14 @@ def _rows(
         places.setdefault((cell.instance, cell.policy, cell.x), []).append((cell, own))
     for (instance, policy, x), draws in places.items():
         names = [*measures, *(("late", "expected") if policy in EMPTY else ())]
-        values = _over_draws(names, draws)
+        known = [(cell.workload[0].seed, own["values"]) for cell, own in draws]
+        values = means_of_seeds(known, names)
         shown = _mean_curve([own[curve] for _, own in draws]) if curve else ()
         yield FigureRow(instance, policy, x, values, shown)
         ranked = [_by_weight(cell, own["users"]) for cell, own in draws] if users else []
         for number, days in enumerate(zip(*ranked, strict=False), 1):
             if all(days):
                 yield FigureRow(instance, policy, number, {}, _mean_curve(days))
-
-
-def _over_draws(names: Sequence[str], draws: Finished) -> dict[str, float | None]:
-    """Means of measures, and each draw's own where the jobs are drawn."""
-    values: dict[str, float | None] = {}
-    for name in names:
-        known = [own["values"][name] for _, own in draws]
-        numbers = [value for value in known if value is not None]
-        values[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
-    if draws[0][0].workload[0].seed is not None:
-        for name in names:
-            values |= {per_seed(name, cell.seed): own["values"][name] for cell, own in draws}
-    return values
 
 
 def _mean_curve(curves: Sequence[Sequence[float]]) -> tuple[float, ...]:
