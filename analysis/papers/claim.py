@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
@@ -187,6 +188,23 @@ class Claim(Generic[C]):
     def ours(self) -> bool:
         """Whether the claim is ours and not the paper's: a corrected one, or one beyond it."""
         return self.source.startswith("ours") or self.source.endswith(("corrected", "restricted"))
+
+
+def claims_of(paper: str) -> tuple[Callable[..., Claim[Any]], ...]:
+    """Return what makes proved, refuted and observed claims of a paper, or of ours at a place."""
+
+    def claim(
+        verdict: Verdict, id: str, place: str, statement: str, evidence: str,
+        check: Callable[[Any], Sides | None], draw: Callable[[np.random.Generator], Any],
+        **more: Any,
+    ) -> Claim[Any]:  # fmt: skip
+        source = place if place.startswith("ours") else f"{paper}, {place}"
+        return Claim(
+            id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
+            check=check, draw=draw, **more,
+        )  # fmt: skip
+
+    return tuple(partial(claim, verdict) for verdict in Verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
