@@ -51,7 +51,7 @@ from .referee import referee
 from .runs import HOUR, SETTINGS, Floats, StablePhase
 from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
-from .surplus import MODEL_SETS, USERS, surplus_table
+from .surplus import MODEL_SETS, USERS, surplus_of
 
 SERVERS = "two servers of 4 GPUs"
 WIDTH, LONG_BINS = 600, 42  # s of a bin, and how many: 7 hours
@@ -249,11 +249,8 @@ def _kinds(markets: int = 200, users: Sequence[int] = USERS) -> Iterator[FigureC
 
 def _kind(cell: FigureCell) -> dict[str, Any]:
     models, n, markets = cell.workload
-    names = ("mean", "least", "error", "total", "worst")
-    rows = [
-        _row(cell.instance, own.rule, n, _values(**{name: getattr(own, name) for name in names}))
-        for own in surplus_table(markets=markets, users=[n], model_sets=[models])
-    ]
+    found = surplus_of(models, n, markets=markets)
+    rows = [_row(cell.instance, rule, n, _values(**own)) for rule, own in found.items()]
     return {"rows": rows, "facts": {cell.instance: {"markets": markets}}}
 
 

@@ -61,11 +61,6 @@ from .runs import (
 )
 from .statements import ASTRAEA, BATCH, COUNTINGS, OWN, PAPER
 
-__all__ = [
-    "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
-    "table2",
-]  # fmt: skip
-
 SEEDS = (0, 1, 2)
 LAWS: tuple[Law, ...] = ("linear", "convex")
 JOBS, SERVERS = (25, 50, 100), (40, 70, 100)

@@ -32,12 +32,6 @@ from ..experiment import FigureCell
 from ..study import Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
 
-__all__ = [
-    "LEVELS", "POLICIES", "SLOTS", "RevenueWorkload", "Solve", "alphas", "and_bounds", "cell_of",
-    "counted", "excerpt", "facts_of", "job_rows", "measure", "scaled", "theta_of", "whole",
-    "with_bounds",
-]  # fmt: skip
-
 Outcome = Result[Schedule] | Refuted[Schedule]
 Solve = Callable[..., Outcome]
 DAY = 86400

@@ -14,10 +14,6 @@ from types import MappingProxyType
 from ..study import Statement, Study
 from ..verdicts import SEEDS_DISAGREE, Place, Write, each, mean
 
-__all__ = [
-    "fig4", "fig5", "fig6", "fig7", "fig8", "fig11", "fig12", "fig13", "seconds", "table2",
-]  # fmt: skip
-
 ASTRAEA, BATCH, GANDIVA, HIVED = "Astraea", "BatchSche", "Gandiva-like", "HiveD-like"
 FIFO, LIST = "FIFO, planned anew", "LP list"
 PAPER = (ASTRAEA, BATCH, GANDIVA, HIVED)

@@ -56,10 +56,6 @@ from . import statements as said
 from .referee import referee
 from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
 
-__all__ = [
-    "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
-]  # fmt: skip
-
 SEEDS = (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
 WORKLOADS = tuple(f"{kind}_{family}" for kind in "HP" for family in FAMILIES)

@@ -49,12 +49,6 @@ from .statements import (
     knows,
 )
 
-__all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "PATIENCE", "POLICIES", "PROFILERS", "ROUND", "SIZES",
-    "DeadlineWorkload", "Make", "Sizes", "WorkloadSize", "and_bounds", "cell_of", "errors",
-    "facts_of", "measure", "normalised", "with_ratios",
-]  # fmt: skip
-
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
 PATIENCE = 21_600  # s
 LOAD = 1.5  # offered

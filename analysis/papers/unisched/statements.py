@@ -14,10 +14,6 @@ from ..verdicts import Place, Write, each, mean
 if TYPE_CHECKING:
     from .runs import DeadlineWorkload
 
-__all__ = [
-    "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
-]  # fmt: skip
-
 UNISCHED, CHRONUS, EDF = "UniSched", "Chronus", "EDF"
 DEADLINE, LEARNING = ("3Sigma", "GENIE", "Hydra"), ("Optimus", "Themis")
 PROFILED, TOLD = "profiled", "told"
