@@ -339,12 +339,3 @@ def _kills(mutant: Mutant[Any] | None, case: Any, sides: Sides) -> bool:
     """Whether a mutant fails on a case."""
     found = mutant.on(case, sides) if mutant is not None else None
     return found is not None and not found.holds
-
-
-def with_mutants(
-    claims: tuple[Claim[Any], ...], mutants: Mapping[str, Mutant[Any]]
-) -> tuple[Claim[Any], ...]:
-    """Return the claims with their mutants, by id."""
-    if unknown := set(mutants) - {claim.id for claim in claims}:
-        raise ValueError(f"mutants: no claim has the id {min(unknown)!r}")
-    return tuple(replace(claim, mutant=mutants.get(claim.id)) for claim in claims)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
 from ....solvers.gandiva_fair.trading import Trade, trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
-from ..claim import Claim, Sides, claims_of
+from ..claim import Claim, Mutant, Sides, claims_of, less, times
 from .tiny import SPEEDS, Auction, Lie, draw_lie, draw_market, gains, two_models, usable
 
 PAPER = "Chaudhary et al. 2020"
@@ -203,6 +204,14 @@ def _four() -> GpuMarket:
     return two_models(80, 16, (1.25, 1.4, 5, 6.25))
 
 
+A_HUNDREDTH_MORE = times(Fraction(100, 101))
+
+
+def _no_difference(sides: Sides) -> Sides:
+    """`right` loses no more than rounding against `left`, rather than the other way round."""
+    return Sides(sides.right, sides.left * (1 + 2 * ROUNDING))
+
+
 proved, refuted, _ = claims_of(PAPER)
 
 # id, place, statement, evidence, check, draw
@@ -212,7 +221,8 @@ TRADING: tuple[Claim[Any], ...] = (
         "Each user in a trade is still guaranteed its fair share: U_u >= f_u.",
         "b gains q S_bs (r_b - p), a gains q S_as (p - r_a), and r_a <= p <= r_b",
         _fair, draw_market, samples=200,
-        assumptions="speeds are true, and users can use any number of GPUs"),
+        assumptions="speeds are true, and users can use any number of GPUs",
+        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
     refuted("trading-fair-share-demand", "Section 3.4",
         "The same where users have a finite number of jobs.",
         "who sells a fast GPU for several slow ones may have no jobs for them",
@@ -224,12 +234,14 @@ TRADING: tuple[Claim[Any], ...] = (
         "It holds for any demands if nobody is sold more GPUs than it can use.",
         "all GPUs are used, as before",
         _fair, partial(draw_market, demand=True), samples=200,
-        assumptions="speeds are true"),
+        assumptions="speeds are true",
+        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
     proved("trading-fair-share-others", "Section 3.4",
         "Whatever others report, colluding or not, a user that reports its true "
         "speeds has its fair share.",
         "p lies between its own ratio and another one",
-        _others, draw_lie, samples=200),
+        _others, draw_lie, samples=200,
+        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
     refuted("trading-increase", "Section 3.5, Trading",
         "Each trade increases efficiency by the difference of the speed-ups: the sum "
         "of all U_u rises by q (r_b - r_a).",
@@ -240,23 +252,29 @@ TRADING: tuple[Claim[Any], ...] = (
     proved("trading-increase-reference", "Section 3.5, Trading, restricted",
         "It does with two models if speeds are relative to the slow one.",
         "S_as = S_bs = 1",
-        _added, partial(draw_market, models=2, k80=True)),
+        _added, partial(draw_market, models=2, k80=True),
+        mutant=Mutant(statement="by a tenth more", sides=times(Fraction(11, 10)))),
     proved("trading-monotone", "Section 3.5, Trading, corrected",
         "Each trade raises the sum of all U_u, by q min(S_as, S_bs) (r_b - r_a) or "
         "more.",
         "S_bs (r_b - p) + S_as (p - r_a) >= min(S_as, S_bs) (r_b - r_a) > 0",
         _increase, partial(draw_market, demand=True), samples=200,
-        assumptions="speeds are true, demands are kept"),
+        assumptions="speeds are true, demands are kept",
+        mutant=Mutant(statement="max in place of min", check=partial(_increase, larger=True))),
     proved("trading-few", "ours",
         "With two models and no demands, at most N_f + U - 2 trades of at most one "
         "GPU are made, if any: N_f fast GPUs, U users.",
         "buyers come by falling ratio, sellers by rising; who has bought never sells",
-        _few, _draw_small_market, samples=200),
+        _few, _draw_small_market, samples=200,
+        mutant=Mutant(statement="at most N_f + U - 3", sides=less(1))),
     proved("trading-finite", "ours",
         "Trading ends, after no more trades than what is to be gained by q_min times "
         "the least of min(S_as, S_bs) (r_b - r_a) > 0.",
         "trading-monotone, with at least q_min GPUs a trade",
-        _finite, partial(draw_market, demand=True), samples=200),
+        _finite, partial(draw_market, demand=True), samples=200,
+        mutant=Mutant(statement="half of it",
+            sides=times(Fraction(1, 2)),
+            loose="trades are of up to one GPU, and the bound counts as if all were of q_min")),
     refuted("trading-optimal", "Section 3.4",
         "Overall efficiency is maximised: no division with U_u >= f_u has a larger "
         "sum.",
@@ -267,7 +285,8 @@ TRADING: tuple[Claim[Any], ...] = (
     proved("trading-below-optimum", "Section 3.4, corrected",
         "It is no more than the linear program's.",
         "the outcome is one of its solutions",
-        _below_optimum, partial(draw_market, demand=True), samples=60),
+        _below_optimum, partial(draw_market, demand=True), samples=60,
+        mutant=Mutant(statement="a hundredth less", sides=A_HUNDREDTH_MORE)),
     refuted("trading-truthful", "Section 3.4",
         "Every user achieves its best outcome by bidding its true preferences.",
         "several GPUs are sold, for what bidders have, and both sides bid",
@@ -291,7 +310,8 @@ TRADING: tuple[Claim[Any], ...] = (
         "Vickrey 1961",
         _auction, _draw_auction, samples=200,
         assumptions="one user has all of at most one fast GPU, every bidder can pay all of it "
-        "at its own ratio, and two are above the seller's"),
+        "at its own ratio, and two are above the seller's",
+        mutant=Mutant(statement="nor loses by one", sides=_no_difference)),
     refuted("trading-seller-price", "Section 3.4",
         "At the seller's ratio as the price it does not help either (the paper says "
         "that it does).",
@@ -304,7 +324,8 @@ TRADING: tuple[Claim[Any], ...] = (
         "Where weighted Nash welfare is largest, each user has its fair share.",
         "tickets buy the fair share at the prices of the supplies",
         _nash, partial(draw_market, users=5, models=3), samples=40,
-        assumptions="no demands"),
+        assumptions="no demands",
+        mutant=Mutant(statement="a hundredth more", sides=A_HUNDREDTH_MORE)),
     refuted("nash-fair-share-demand", "ours",
         "The same with demands.",
         "a user cannot spend its tickets on GPUs for which it has no jobs",

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
 from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
-from ..claim import Claim, Sides, claims_of
+from ..claim import Claim, Mutant, Sides, claims_of, less, times
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -386,7 +386,9 @@ STRIDE: tuple[Claim[Any], ...] = (
         "time, in every 6 quanta.",
         "after 6 quanta all passes are equal again; 4, 4, 2, 2, 1 and 1 runs",
         _by_tickets, _draw_table_2, samples=20,
-        assumptions="strides per GPU, ties to the smaller gang; with or without a cap on debts"),
+        assumptions="strides per GPU, ties to the smaller gang; with or without a cap on debts",
+        mutant=Mutant(statement="in every 3 quanta",
+            check=lambda case: _by_tickets(replace(case, quanta=case.quanta - 3)))),
     refuted("stride-table-2-ties", "Table 2, without a rule for ties",
         "It does so however ties are broken.",
         "with both 2-GPU jobs before both 1-GPU jobs others than those run, for ever",
@@ -405,7 +407,8 @@ STRIDE: tuple[Claim[Any], ...] = (
         "quantum; the paper says, at most one quantum later. So nobody starves.",
         "the k-th run has the same pass in both, and the least pass always runs",
         _delay, lambda rng: _draw_gangs(rng, skips=bool(rng.integers(2))),
-        assumptions="jobs that stay; debts not capped, or never all fit at once"),
+        assumptions="jobs that stay; debts not capped, or never all fit at once",
+        mutant=Mutant(statement="each but the very first comes a quantum earlier", sides=less(1))),
     refuted("stride-delay-fluid", "Section 3.1",
         "No job is ever more than one quantum behind its fair share of the time.",
         "gangs that cannot run side by side cannot all have theirs: it grows for ever",
@@ -442,7 +445,8 @@ STRIDE: tuple[Claim[Any], ...] = (
         "above the least.",
         "its pass is at most that of the newcomer after its first run",
         lambda case: Sides(case.waits(), 1), partial(_draw_debt, capped=True),
-        assumptions="as stride-debt"),
+        assumptions="as stride-debt",
+        mutant=Mutant(statement="it does not wait", sides=less(1))),
     refuted("stride-newcomers", "Section 3.1",
         "Nobody starves where jobs come and go.",
         "with ties to the smaller gang one newcomer a quantum is enough, else as many "
@@ -457,7 +461,9 @@ STRIDE: tuple[Claim[Any], ...] = (
         "M GPUs runs in one of every 1 + ceil(k / (M - k)) quanta.",
         "they are all served after ceil(k / (M - k)) quanta; the next come at its pass",
         _few, _draw_few, samples=30,
-        assumptions="k < M, ties to who came first"),
+        assumptions="k < M, ties to who came first",
+        mutant=Mutant(statement="of every 1 + floor(k / (M - k))",
+            check=partial(_few, rounding=floor))),
     refuted("stride-resubmit", "ours, on Section 3.1",
         "Nobody gains by ending a job after each quantum and submitting it again.",
         "the least pass is given anew, and what was charged is forgotten",
@@ -477,7 +483,8 @@ STRIDE: tuple[Claim[Any], ...] = (
         "within one quantum.",
         "equal servers take turns together, so that it is stride of two on one resource",
         _in_proportion, _draw_split, samples=30,
-        assumptions="servers of equal tickets, full of small jobs; one job on all of them"),
+        assumptions="servers of equal tickets, full of small jobs; one job on all of them",
+        mutant=Mutant(statement="to within half a quantum", sides=times(Fraction(1, 2)))),
     refuted("lottery-backfill", "Table 2, first row",
         "A lottery with backfilling gives the jobs of Table 2 71.8, 36.7 and 11.9 % "
         "of the time.",
@@ -492,5 +499,6 @@ STRIDE: tuple[Claim[Any], ...] = (
         "all claims are served, in proportion to weights, if few of them wait in the "
         "end",
         _gang_lottery, lambda rng: int(rng.integers(1000)), samples=5, least=5,
-        assumptions="a job that waits may win again"),
+        assumptions="a job that waits may win again",
+        mutant=Mutant(statement="to within one point", sides=times(Fraction(1, 3)))),
 )  # fmt: skip

@@ -10,17 +10,29 @@ Optima are found by trying everything; larger counterexamples come with a schedu
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from ....solvers.irmp.astraea import AstraeaParams
-from ..claim import Claim, claims_of
+from ..claim import Claim, Mutant, Sides, claims_of, less, times
 from . import lemmas, theorems
 from .lemmas import EXAMPLE, Batch, Online, paper_example, two_in_a_row
 
 __all__ = ["IRMP"]
 
 PAPER = "Wang et al. 2023"
+
+VACUOUS = "irmp-theorem-1-i-vacuous: the bound is what any schedule by then keeps, and more"
+
+
+def _as_printed(case: lemmas.Online) -> Sides:
+    return theorems.broken(replace(case, params=replace(case.params, literal=True)))
+
+
+def _the_same(sides: Sides) -> Sides:
+    return replace(sides, relation="==")
+
 
 proved, refuted, _ = claims_of(PAPER)
 
@@ -35,7 +47,8 @@ IRMP: tuple[Claim[Any], ...] = (
     proved("irmp-lemma-1-length-round", "Lemma 1 (i), restricted",
         "What it schedules in one round ends tau_l after the beginning of the round.",
         "line 4 of Algorithms 4 and 5",
-        partial(lemmas.length, each=True), lemmas.draw_batch, samples=50),
+        partial(lemmas.length, each=True), lemmas.draw_batch, samples=50,
+        mutant=Mutant(statement="a slot before", sides=less(1))),
     refuted("irmp-lemma-1-revenue", "Lemma 1 (ii)",
         "With the lambda of Lemma 1, the ideal revenue of A_round is at least the optimum of "
         "Definition 1 with deadline tau_l.",
@@ -55,7 +68,8 @@ IRMP: tuple[Claim[Any], ...] = (
         "by f_j(d_j) the argument is right but for its last step",
         lemmas.one_more_round, lemmas.draw_rounds, samples=40,
         assumptions="f_j(tau) >= 0 and d_j <= tau for all jobs; F and f_min of Lemma 1 are sum and "
-        "least of f_j(d_j) > 0"),
+        "least of f_j(d_j) > 0",
+        mutant=Mutant(statement="they earn a tenth more", sides=times(Fraction(10, 11)))),
     refuted("irmp-lemma-2", "Lemma 2",
         "Algorithms 3, 4 and 5 as printed solve problem (9).",
         "too few PSs are enough (Algorithm 4, line 8), PSs are held to the quota of workers "
@@ -67,7 +81,9 @@ IRMP: tuple[Claim[Any], ...] = (
         "They do with these three places put right.",
         "a placement with its PSs on one server, as few as possible, costs no more",
         lemmas.lemma_2, lemmas.draw_single_job_case, samples=200,
-        assumptions="utilities do not rise; (9) with the quota that is left in stage 1"),
+        assumptions="utilities do not rise; (9) with the quota that is left in stage 1",
+        mutant=Mutant(statement="they do as printed",
+            check=partial(lemmas.lemma_2, literal=True))),
     refuted("irmp-lemma-3", "Lemma 3",
         "OPT of (4) is at most 2 (log2 theta_w + log2 theta_p) times what A_maxIrev earns.",
         "a small job can block a large one (CE-a); a full slot costs no more than a slot of a long "
@@ -90,17 +106,21 @@ IRMP: tuple[Claim[Any], ...] = (
         lemmas.small_demands, lemmas.draw_small_demands, samples=40,
         assumptions="any run of any job takes at most C_sw / L_w workers and C_sp / L_p PSs of a "
         "server; theta >= 2 (1 + f_max); f is at least the use of workers, and of PSs, "
-        "over each accepted run"),
+        "over each accepted run",
+        mutant=Mutant(statement="OPT is at most L times what is earned",
+            sides=times(Fraction(1, 3)))),
     proved("irmp-theorem-1-i", "Theorem 1 (i)",
         "OPT - ALG <= N ((2^L - 1) k_max - (2^(L+1) - 1) (2 lambda - 1) k_min).",
         "see irmp-theorem-1-i-vacuous: it says nothing of the algorithm",
         partial(theorems.gap, complete=True), theorems.draw_linear, samples=40,
-        assumptions="f_j = k_j t + g_j, k_j < 0 < g_j; all jobs are complete by tau_L"),
+        assumptions="f_j = k_j t + g_j, k_j < 0 < g_j; all jobs are complete by tau_L",
+        mutant=Mutant(statement="half of it", sides=times(Fraction(1, 2)), loose=VACUOUS)),
     proved("irmp-theorem-1-i-vacuous", "Theorem 1 (i)",
         "This bound is at least N |k_min| tau_L, by which any schedule of all jobs by tau_L is at "
         "most below OPT.",
         "k_max >= k_min, lambda >= 1",
-        theorems.vacuous, theorems.draw_slopes),
+        theorems.vacuous, theorems.draw_slopes,
+        mutant=Mutant(statement="at least 1 more than that", sides=less(1))),
     refuted("irmp-theorem-1-i-last", "Theorem 1 (i)",
         "The same where L is the last interval in which jobs are scheduled.",
         "the interval L ends at lambda tau_(L+1), not at tau_L",
@@ -111,7 +131,8 @@ IRMP: tuple[Claim[Any], ...] = (
     proved("irmp-theorem-1-i-two-rounds", "Theorem 1 (i), restricted",
         "It holds then for lambda >= 2, for any schedule that ends with interval L.",
         "(lambda - 3/2) 2^(L+1) >= 2 lambda - 2",
-        partial(theorems.gap, complete=False), partial(theorems.draw_linear, lam=2), samples=30),
+        partial(theorems.gap, complete=False), partial(theorems.draw_linear, lam=2), samples=30,
+        mutant=Mutant(statement="half of it", sides=times(Fraction(1, 2)), loose=VACUOUS)),
     refuted("irmp-theorem-1-ii", "Theorem 1 (ii)",
         "ALG / OPT is at least the ratio that is printed for (e / t)^kappa.",
         "e_min^kappa_max / e_max^kappa_min has a unit, and the ratio can be above 1",
@@ -122,7 +143,9 @@ IRMP: tuple[Claim[Any], ...] = (
         "such a job is complete by 4 lambda times the first time at which it can be",
         partial(theorems.convex, repaired=True), theorems.draw_convex, samples=30,
         assumptions="every job is scheduled in the first interval that begins after its batch and "
-        "in which it fits, as it is where resources are plenty"),
+        "in which it fits, as it is where resources are plenty",
+        mutant=Mutant(statement="ALG / OPT >= 2 (1 / 4 lambda)^kappa_max",
+            sides=times(Fraction(1, 2)))),
     refuted("irmp-theorem-2", "Theorem 2",
         "Astraea as printed satisfies (3a)-(3o).",
         "Algorithm 4, line 8, breaks (3i)",
@@ -135,13 +158,15 @@ IRMP: tuple[Claim[Any], ...] = (
     proved("irmp-theorem-2-repaired", "Theorem 2, corrected",
         "With the places of Lemma 2 put right it does.",
         "each run is one of (9), and is taken from what is free",
-        theorems.broken, lemmas.draw_online, samples=200, least=5),
+        theorems.broken, lemmas.draw_online, samples=200, least=5,
+        mutant=Mutant(statement="as printed", check=_as_printed)),
     proved("irmp-theorem-3", "Theorem 3",
         "Algorithms 4 and 5 together are called for at most 4 lambda L sum of T D_j tuples, and "
         "look at the S servers once in each.",
         "two stages, two algorithms, tau_L starts, D_j numbers of workers",
         theorems.theorem_3, partial(lemmas.draw_online, jobs=3), samples=60,
-        assumptions="least free resources over a run are kept as its start moves"),
+        assumptions="least free resources over a run are kept as its start moves",
+        mutant=Mutant(statement="2 lambda L sum of T D_j", sides=times(Fraction(1, 2)))),
     refuted("irmp-theorem-4", "Theorem 4",
         "No user gains by telling of other jobs than it has.",
         "within quotas prices delay jobs but are not paid; with shared resources utility counts "
@@ -156,7 +181,8 @@ IRMP: tuple[Claim[Any], ...] = (
         "have another utility, or fewer chunks.",
         "Lemma 2, corrected: it has the best response already",
         theorems.stage_2, theorems.draw_told, samples=200,
-        assumptions="what the user's other jobs meet and what it gets back do not count"),
+        assumptions="what the user's other jobs meet and what it gets back do not count",
+        mutant=Mutant(statement="it has as much as by the truth", sides=_the_same)),
     refuted("irmp-rational", "Section 4.4",
         "No job pays more than it is worth when it is complete.",
         "it pays up to its ideal utility",
@@ -181,7 +207,8 @@ IRMP: tuple[Claim[Any], ...] = (
         "up to what it pays.",
         "shares of what is unused sum up to 1 in each slot",
         theorems.division, theorems.draw_paid, samples=40,
-        assumptions="unused resources are those after stage 1"),
+        assumptions="unused resources are those after stage 1",
+        mutant=Mutant(statement="with the whole cost in each slot", check=theorems.whole_cost)),
     refuted("irmp-division-printed", "eq. (2)",
         "They do with the whole cost, c_jw and c_jp, in each slot.",
         "a run of d slots pays out d times its cost",
@@ -191,7 +218,9 @@ IRMP: tuple[Claim[Any], ...] = (
         "The revenues of all users sum up to the utility of all jobs.",
         "irmp-division",
         partial(theorems.balance, self_share=True), theorems.draw_paid, samples=40,
-        assumptions="the income of a user counts what its own jobs pay to it"),
+        assumptions="the income of a user counts what its own jobs pay to it",
+        mutant=Mutant(statement="if it counts only jobs of others",
+            check=partial(theorems.balance, self_share=False))),
     refuted("irmp-money-printed", "Section 3.2",
         "They do where it counts only jobs of others, u' != u.",
         "what a user pays to itself is lost",

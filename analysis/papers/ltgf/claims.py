@@ -30,7 +30,7 @@ from ....solvers.policy import Decision, Policy, Preempts, Rules, State
 from ...driving.drive import PolicyError, drive
 from ...driving.metrics import user_attained_time
 from ...proofs.fluid_fairness import fluid_bound
-from ..claim import Claim, Sides, claims_of
+from ..claim import Claim, Mutant, Sides, claims_of, less, times
 from .tiny import (
     OneUser,
     RoundJob,
@@ -509,13 +509,16 @@ LTGF: tuple[Claim[Any], ...] = (
         "optimal selection for one lease.",
         "the job with the least rho^- that fits is in every leximin optimal selection",
         _distinct, _draw_round,
-        assumptions="one user, GPUs by number, distinct rho^-"),
+        assumptions="one user, GPUs by number, distinct rho^-",
+        mutant=Mutant(statement="rho, as it is now, in place of rho^-",
+            check=partial(_leximin, now=True))),
     proved("rho-minus-ties", "Algorithm 2, corrected",
         "The same with ties by rising gang: the least rho_i is as large as possible, "
         "and no selection leaves fewer jobs with it.",
         "of jobs with equal rho^- the narrowest first are the most that fit",
         _fewest, partial(_draw_round, ties=True),
-        assumptions="one user, GPUs by number"),
+        assumptions="one user, GPUs by number",
+        mutant=Mutant(statement="it is leximin optimal", check=_leximin)),
     refuted("rho-minus-ties-leximin", "Algorithm 2, corrected",
         "The same with ties by rising gang is leximin optimal.",
         "of two jobs that never ran one stays at 0; a wider one gets more above it",
@@ -579,14 +582,17 @@ LTGF: tuple[Claim[Any], ...] = (
         "LTGF treats all jobs of Fig. 6 as fairly as anybody can: rho_i = 1.",
         "branch and bound; the least rho_i cannot exceed 1 where no GPU can idle",
         _figure_6_c, lambda rng: int(rng.choice([2, 4])), samples=4, least=4,
-        assumptions="2 or 4 rounds a job, as in the figure"),
+        assumptions="2 or 4 rounds a job, as in the figure",
+        mutant=Mutant(statement="also with a round less",
+            check=lambda rounds: _figure_6_c(rounds - 1))),
     proved("quota-credit", "Section 6.1.1, eq. (16)",
         "With (16), a user that worked alone for H rounds gets nothing for the next H "
         "rounds, however fairly it lent.",
         "both are owed the same GPU time from the start, whether they asked for it or "
         "not",
         _credit, _draw_burst, samples=20,
-        assumptions="two equal users, each with M jobs of one GPU that do not end"),
+        assumptions="two equal users, each with M jobs of one GPU that do not end",
+        mutant=Mutant(statement="for H + 1 rounds", check=partial(_credit, more=1))),
     refuted("quota-window", "Section 6.1.1, eq. (16)",
         "(16) achieves the sharing incentive more effectively than (8): over the H "
         "rounds after the other user's return its rho_j is no smaller.",
@@ -600,7 +606,8 @@ LTGF: tuple[Claim[Any], ...] = (
         "them is 2 u / (H + 2 u), two thirds at u = H.",
         "rho_j of both users are equal to within one pick",
         _memory, _draw_burst, samples=20,
-        assumptions="as quota-credit"),
+        assumptions="as quota-credit",
+        mutant=Mutant(statement="to within half a GPU-round", sides=times(Fraction(1, 2)))),
     refuted("split-jobs", "ours, on eq. (3) and (13)",
         "Nobody gains a fair share by cutting a job into several.",
         "shares are divided among jobs, not among those who own them",
@@ -610,13 +617,18 @@ LTGF: tuple[Claim[Any], ...] = (
     proved("split-users", "ours, on eq. (8)",
         "A user's fair GPU time is the same whatever jobs its demand is cut into.",
         "(7) adds the gangs up",
-        _split_users, _draw_split),
+        _split_users, _draw_split,
+        mutant=Mutant(statement="also where one part asks for a GPU more",
+            check=lambda case: _split_users(
+                replace(case, asked=(case.asked[0] + 1, *case.asked[1:]))))),
     proved("claim-share", "Section 4.1.2",
         "A job that claims more GPUs than it needs has no larger fair share for it, "
         "and the others no smaller one.",
         "min(D, M / N) does not depend on D from M / N on",
         _claimed_share, _draw_claim,
-        assumptions="one user, equal weights, the job needs M / N GPUs or more"),
+        assumptions="one user, equal weights, the job needs M / N GPUs or more",
+        mutant=Mutant(statement="also where the job needs one GPU",
+            check=lambda case: _claimed_share(replace(case, gang=1)))),
     refuted("claim-ltgf", "Section 4.1.2",
         "Under LTGF such a job gets no more GPU time either.",
         "a wider gang wastes fewer GPUs where gangs do not fit together",
@@ -643,7 +655,8 @@ LTGF: tuple[Claim[Any], ...] = (
         "The same where leases end together, at multiples of L.",
         "all GPUs are open then, and of the jobs with rho = 0 the oldest comes first",
         _no_queue, _draw_wide, samples=60,
-        assumptions="one user, one node, no older job still waits for its first lease"),
+        assumptions="one user, one node, no older job still waits for its first lease",
+        mutant=Mutant(statement="after 9 / 10 L", sides=times(Fraction(9, 10)))),
     refuted("many-nodes", "ours",
         "The same on any nodes.",
         "GPUs are free, but on different nodes: jobs that renew keep theirs",
@@ -655,7 +668,9 @@ LTGF: tuple[Claim[Any], ...] = (
         "its release on starts W + L later at the latest, whatever else comes.",
         "at the first end of a lease it is selected; W later others make room for it",
         _patience, _draw_stream, samples=20,
-        assumptions="leases end together, or all running jobs are preemptible at all rounds"),
+        assumptions="leases end together, or all running jobs are preemptible at all rounds",
+        mutant=Mutant(statement="W + 9 / 10 L later",
+            sides=less(Fraction(RULES.lease_length, 10)))),
     refuted("many-users", "ours",
         "A job that never ran and is first in its user's queue starts when a lease of "
         "L has gone by.",
@@ -669,5 +684,6 @@ LTGF: tuple[Claim[Any], ...] = (
         "were first picked before it, at the latest, whatever else comes.",
         "all GPUs are open then, it is picked first, and the others make room for it",
         _passed_over, _draw_gang, samples=20,
-        assumptions="leases end together, W is a multiple of them, nobody was passed over before"),
+        assumptions="leases end together, W is a multiple of them, nobody was passed over before",
+        mutant=Mutant(statement="a second before", sides=less(1))),
 )  # fmt: skip

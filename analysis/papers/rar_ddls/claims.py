@@ -32,7 +32,7 @@ from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
 from ....solvers.result import Result
-from ..claim import Claim, Sides, claims_of
+from ..claim import Claim, Mutant, Sides, claims_of, less, times
 from . import tiny
 from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
@@ -575,6 +575,11 @@ CE_4 = {
     "longest first": partial(_constant, [2], [1] * 5, [3, 3, 2, 2, 2]),
 }
 
+
+def _degree(graph: nx.Graph) -> Sides:
+    return Sides(max(degree for _, degree in graph.degree), coloring_jobs(graph).shortest(), "==")
+
+
 proved, refuted, observed = claims_of(PAPER)
 
 # id, place, statement, evidence, check, draw
@@ -591,7 +596,8 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "from a graph is its chromatic number.",
         "jobs in one slot are an independent set, and conversely",
         _prescribed, _draw_graph, samples=20,
-        assumptions="unit times, every node has an edge"),
+        assumptions="unit times, every node has an edge",
+        mutant=Mutant(statement="it is the largest degree", check=_degree)),
     refuted("lemma-2", "Lemma 2",
         "W_hat of the returned schedule = theta~.",
         "the printed search passes over feasible limits that do not shorten the makespan",
@@ -602,7 +608,9 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "W_hat = theta~.",
         "a run with a smaller W_hat would be feasible at theta~ - 1",
         _lemma_2_repaired, _draw_any,
-        assumptions="rho_hat_j / u integer"),
+        assumptions="rho_hat_j / u integer",
+        mutant=Mutant(statement="has a makespan of theta~",
+            check=partial(_lemma_2_repaired, length=True))),
     refuted("lemma-3", "Lemma 3",
         "Makespan <= n_g W_hat.",
         "busy times are real, W_hat counts rho_hat / u",
@@ -615,7 +623,8 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "Makespan <= n_g W_hat.",
         "the horizon T may force a limit on every run; without such a run it is proved",
         _lemma_3, _draw_tight,
-        assumptions="printed search, exact estimates (rho_hat = rho, u = l = 1), reading A"),
+        assumptions="printed search, exact estimates (rho_hat = rho, u = l = 1), reading A",
+        mutant=Mutant(statement="a tenth less", sides=times(Fraction(9, 10)))),
     refuted("lemma-3-step-a", "Lemma 3, step (a)",
         "Before the last job of a GPU starts, one of the job's GPUs is always busy.",
         "the job is assigned when it starts, and until then queues behind another job",
@@ -630,12 +639,14 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "in each slot before the start one of the job's GPUs is busy with another job",
         _lemma_3_pinned, _draw_pinned,
         assumptions="GPU sets fixed beforehand; a job starts once its GPUs are idle, overtaking "
-        "those that wait"),
+        "those that wait",
+        mutant=Mutant(statement="a slot less", sides=less(1))),
     proved("lemma-3-repaired", "Lemma 3, corrected",
         "Makespan <= n_g (u / l) W_hat.",
         "from P1 (ii) for n_g >= 3, from u(t) >= N - 1 for n_g = 2",
         _lemma_3_output, _draw_any,
-        assumptions="reading A; the search begins with theta = infinity"),
+        assumptions="reading A; the search begins with theta = infinity",
+        mutant=Mutant(statement="a tenth less", sides=times(Fraction(9, 10)))),
     refuted("lemma-4", "Lemma 4",
         "theta~ <= varphi (u / l) theta*.",
         "step (b) takes greedy list scheduling to be optimal",
@@ -645,7 +656,8 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "theta~ <= ceil((2 - 1/N) varphi (u / l) theta*).",
         "least loaded first keeps the loads within the longest job of each other",
         _lemma_4_repaired, _draw_queued,
-        assumptions="reading B, kappa = n_g, bisection on feasibility"),
+        assumptions="reading B, kappa = n_g, bisection on feasibility",
+        mutant=Mutant(statement="1 less", sides=less(1))),
     refuted("theorem-5", "Theorem 5",
         "Makespan <= n_g varphi (u / l) T*.",
         "false for n_g = 1; its proof uses Lemmas 2, 3 and 4",
@@ -655,31 +667,36 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "Makespan <= n_g varphi (u / l) T*.",
         "the horizon T may force a limit on every run; without such a run it is proved",
         _theorem_5_gangs, _draw_tight, samples=300,
-        assumptions="printed search, n_g >= 2, exact estimates, reading A"),
+        assumptions="printed search, n_g >= 2, exact estimates, reading A",
+        mutant=Mutant(statement="half of it", sides=times(Fraction(1, 2)))),
     proved("theorem-5-repaired", "Theorem 5, corrected",
         "Makespan <= min(max(n_g, 2), 3) varphi T*.",
         "P1 (ii), Graham's bound for n_g = 1; checked against the area bound",
         _theorem_5_repaired, _draw_any,
         assumptions="reading A; the search begins with theta = infinity and tries kappa = n_g; "
-        "varphi finite"),
+        "varphi finite",
+        mutant=Mutant(statement="three fifths of it", sides=times(Fraction(3, 5)))),
     proved("theorem-6", "Theorem 6",
         "Algorithm 1 sorts O(n_g J log T) times, and so takes O(n_g J N log N log T).",
         "a waiting job is tried again at a completion only: at most 2 J - 1 tries a run",
         _theorem_6, PRINTED,
-        assumptions="completions are found event by event, not slot by slot"),
+        assumptions="completions are found event by event, not slot by slot",
+        mutant=Mutant(statement="a sorting less than n_g (1 + log2 T) (2 J - 1)", sides=less(1))),
     proved("P1-i", "ours",
         "Any list schedule with backfilling has makespan <= 2 max(A / N, p) <= "
         "2 varphi T*.",
         "utilisations at t and at t + makespan / 2 add up to more than N",
         _p1_backfilling, _draw_any, samples=50,
         assumptions="a job may use any idle GPUs and is tried at every completion; varphi finite "
-        "for the second part"),
+        "for the second part",
+        mutant=Mutant(statement="3 / 2 in place of 2", sides=times(Fraction(3, 4)))),
     proved("P1-ii", "ours",
         "Strictly in order of gang size (SJF-BCO with kappa = n_g, no limit): makespan "
         "<= 2 A / N + p <= 3 varphi T*.",
         "more than N / 2 GPUs are busy but for at most p slots",
         _p1_head_of_line, _draw_any, samples=300,
-        assumptions="as P1 (i)"),
+        assumptions="as P1 (i)",
+        mutant=Mutant(statement="two thirds of it", sides=times(Fraction(2, 3)))),
     refuted("P1-ii-arrival", "ours",
         "P1 (ii) in any other order, such as that of arrival: makespan <= 3 varphi T*.",
         "one GPU's job after another alternates with jobs of all GPUs",
@@ -708,7 +725,9 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "Algorithm 1 succeeds exactly at every theta >= W_hat of its run without limit.",
         "a limit either passes the least loaded GPUs or too few",
         _monotone_queues, _draw_queued,
-        assumptions="reading B, kappa = n_g"),
+        assumptions="reading B, kappa = n_g",
+        mutant=Mutant(statement="exactly at every theta > W_hat",
+            check=partial(_monotone_queues, more=1))),
     refuted("reuse-upwards", "ours",
         "The run at theta0 is the run at every theta >= theta0.",
         "holds only where theta0 rejected no idle GPU",
@@ -719,7 +738,9 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "The run at theta0 is the run at every theta from its W_hat to theta0.",
         "a smaller limit removes GPUs that the run does not use",
         partial(_reuse, upwards=False), _draw_constant, samples=25,
-        assumptions="reading A"),
+        assumptions="reading A",
+        mutant=Mutant(statement="also at W_hat - 1",
+            check=partial(_reuse, upwards=False, below=1))),
     refuted("feasibility-only", "Algorithm 1, lines 19-23",
         "Bisecting on feasibility alone loses no makespan.",
         "a larger theta may give a shorter schedule: run theta = infinity first",
@@ -734,14 +755,18 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "is the largest sum of d_j(n_b) on a GPU.",
         "all GPUs of a block have had the same jobs before",
         _laminar, _draw_blocks,
-        assumptions="gang sizes are powers of two and fit blocks"),
+        assumptions="gang sizes are powers of two and fit blocks",
+        mutant=Mutant(statement="no GPU is idle before the last job of all",
+            check=partial(_laminar, to_the_end=True))),
     proved("laminar-greedy", "ours",
         "Largest gangs first, each on the block where it ends first: makespan <= "
         "max_l (sum of G_j rho_j over G_j >= 2^l) / N_l + D.",
         "the least loaded block of a level has at most the mean load",
         _laminar_greedy, _draw_blocks,
         assumptions="as laminar; N_l: GPUs in blocks of 2^l, rho_j: times in this schedule, D: "
-        "longest time of a job on a block"),
+        "longest time of a job on a block",
+        mutant=Mutant(statement="D / 2 in place of D",
+            check=partial(_laminar_greedy, part=Fraction(1, 2)))),
     refuted("laminar-greedy-all", "ours",
         "The same with all N GPUs for N_l.",
         "not every GPU is in a block for a large gang",
