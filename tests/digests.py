@@ -535,8 +535,7 @@ def needs_others(problem: str) -> bool:
 def figure(target: str, options: Mapping[str, Any]) -> Part:
     """The data of a figure of a paper, in small."""
     data = json.loads(gs.reproduce.TARGETS[target](**options).to_json())
-    rows = data.get("rows", data.get("points"))
-    return Part(rows, f"{len(rows)} rows", FEW)
+    return Part(data["rows"], f"{len(data['rows'])} rows", FEW)
 
 
 @entry

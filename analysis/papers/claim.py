@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
@@ -189,6 +190,23 @@ class Claim(Generic[C]):
         return self.source.startswith("ours") or self.source.endswith(("corrected", "restricted"))
 
 
+def claims_of(paper: str) -> tuple[Callable[..., Claim[Any]], ...]:
+    """Return what makes proved, refuted and observed claims of a paper, or of ours at a place."""
+
+    def claim(
+        verdict: Verdict, id: str, place: str, statement: str, evidence: str,
+        check: Callable[[Any], Sides | None], draw: Callable[[np.random.Generator], Any],
+        **more: Any,
+    ) -> Claim[Any]:  # fmt: skip
+        source = place if place.startswith("ours") else f"{paper}, {place}"
+        return Claim(
+            id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
+            check=check, draw=draw, **more,
+        )  # fmt: skip
+
+    return tuple(partial(claim, verdict) for verdict in Verdict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRun:
     """What running a claim gave.
@@ -321,12 +339,3 @@ def _kills(mutant: Mutant[Any] | None, case: Any, sides: Sides) -> bool:
     """Whether a mutant fails on a case."""
     found = mutant.on(case, sides) if mutant is not None else None
     return found is not None and not found.holds
-
-
-def with_mutants(
-    claims: tuple[Claim[Any], ...], mutants: Mapping[str, Mutant[Any]]
-) -> tuple[Claim[Any], ...]:
-    """Return the claims with their mutants, by id."""
-    if unknown := set(mutants) - {claim.id for claim in claims}:
-        raise ValueError(f"mutants: no claim has the id {min(unknown)!r}")
-    return tuple(replace(claim, mutant=mutants.get(claim.id)) for claim in claims)

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.cores import cores
 from ...instances.io import write_file
+from .pictures import Looks, Panels
+from .pictures import draw as draw_panels
 from .study import FigureRow, Judge, Statement, Study, Values, per_seed, short
 
 if TYPE_CHECKING:
@@ -229,11 +231,16 @@ def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRo
             places.setdefault(place, []).append((cell.seed, outcome))
     rows: list[FigureRow] = []
     for place, found in places.items():
-        rows += [FigureRow(*place, _means(found, measures))] if isinstance(place, tuple) else found
+        rows += (
+            [FigureRow(*place, means_of_seeds(found, measures))]
+            if isinstance(place, tuple)
+            else found
+        )
     return rows
 
 
-def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Values:
+def means_of_seeds(found: Sequence[tuple[int | None, Values]], measures: Iterable[str]) -> Values:
+    """Return means over seeds, and the value of each; one without a number is no draw."""
     means: dict[str, float | None] = {}
     seeds: dict[str, float | None] = {}
     for name in measures:
@@ -241,8 +248,37 @@ def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Valu
             known = [own[name] for _, own in found]
             numbers = [value for value in known if value is not None]
             means[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
-            seeds |= {per_seed(name, seed): own[name] for seed, own in found}
+            seeds |= {per_seed(name, k): own[name] for k, own in found if k is not None}
     return {**means, **seeds}
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+BoundOf = Callable[[FigureCell], str]
+
+
+def and_bounds(
+    cells: Iterable[FigureCell], bound_of: BoundOf, run: Callable[[FigureCell], Outcome]
+) -> list[FigureCell]:
+    """Return the cells, and one for each bound of each workload that their policies need."""
+    runs = list(cells)
+    kinds = {(c.workload, bound_of(c)): c for c in reversed(runs) if c.make is not None}
+    return runs + [
+        replace(cell, policy=kind, run=run, make=None, same=f"{kind} of {cell.workload!r}")
+        for (_, kind), cell in reversed(kinds.items())
+    ]
+
+
+def over_bounds(
+    finished: Finished, bound_of: BoundOf, divide: Callable[[Values, float], Values]
+) -> Finished:
+    """Add to each run what its values are over the bound of its workload; bounds are dropped."""
+    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
+    return [
+        (cell, {**own, **divide(own, bounds[cell.workload, bound_of(cell)])} if cell.make else own)
+        for cell, own in finished
+        if "bound" not in own
+    ]
 
 
 # --- experiments ---------------------------------------------------------------------------------
@@ -273,7 +309,14 @@ class Experiment:
     statements : callable (Study) -> statements
     settings : mapping, or callable (rows) -> mapping
         Everything that others need to make the data again.
-    drawing : callable (Study) -> Figure
+    panels : rows of Panel
+        The picture.
+    looks : mapping
+        Colour and line of each policy in it.
+    room : mapping of str to float
+        Of the panels, see :func:`~gangsched.analysis.papers.pictures.draw`.
+    drawing : callable (Study) -> Figure, optional
+        Draws the picture where panels cannot.
     levels : tuple of float
         Where the curves of the rows are given.
     form : type
@@ -288,7 +331,10 @@ class Experiment:
     title: str
     cells: Callable[..., Iterable[FigureCell]]
     statements: Callable[[Any], Iterable[Statement]]
-    drawing: Callable[[Any], Figure]
+    panels: Panels = ()
+    looks: Looks = field(default_factory=dict)
+    room: Mapping[str, Any] = field(default_factory=dict)
+    drawing: Callable[[Any], Figure] | None = None
     measures: Mapping[str, str] = field(default_factory=dict)
     axis: str = ""
     steps: tuple[Callable[[Finished], Finished], ...] = ()
@@ -346,10 +392,11 @@ class Experiment:
         rows : iterable of FigureRow
         """
         rows = tuple(rows)
+        draw = partial(draw_panels, panels=self.panels, looks=self.looks, **self.room)
         settings = self.settings(rows) if callable(self.settings) else self.settings
         study = self.form(
             name=self.name, title=self.title, axis=self.axis, measures=self.measures,
             settings=settings, instances=instances, levels=self.levels, rows=rows,
-            drawing=self.drawing, referee=self.referee,
+            drawing=self.drawing or draw, referee=self.referee,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))

@@ -13,7 +13,6 @@ from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
 from .ltgf import figures as ltgf
 from .rar_ddls import figures as rar_ddls
-from .rar_ddls.points import Check, Point, Reproduction
 from .study import Agreement, FigureRow, Statement, Study
 from .unisched import figures as unisched
 
@@ -21,26 +20,17 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
 
 __all__ = [
-    "TARGETS", "Agreement", "Check", "Experiment", "FigureCell", "FigureRow", "Point",
-    "Reproduction", "Statement", "Study", "from_rows", "reproduce", "takes_trace",
+    "TARGETS", "Agreement", "Experiment", "FigureCell", "FigureRow", "Statement", "Study",
+    "from_rows", "reproduce", "takes_trace",
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
 TARGETS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        rar_ddls.fig4, rar_ddls.fig5, rar_ddls.fig6, rar_ddls.fig7,
-        ltgf.fig6, ltgf.fig9, ltgf.fig10, ltgf.fig11, ltgf.fig12, ltgf.fig13, ltgf.fig14,
-        unisched.table3, unisched.fig5, unisched.fig6, unisched.fig7, unisched.fig8, unisched.fig9,
-        unisched.fig10, unisched.fig10d, unisched.fig11, unisched.fig12,
-        irmp.fig4, irmp.fig5, irmp.fig6, irmp.fig7, irmp.fig8, irmp.fig9, irmp.fig10, irmp.fig11,
-        irmp.fig12, irmp.fig13, irmp.table2,
-        gandiva_fair.fig1, gandiva_fair.fig2, gandiva_fair.table2, gandiva_fair.table3,
-        gandiva_fair.surplus, gandiva_fair.fig4, gandiva_fair.fig5, gandiva_fair.fig6,
-        gandiva_fair.fig7, gandiva_fair.fig8, gandiva_fair.fig9, gandiva_fair.fig10,
-        gandiva_fair.fig11,
-    )
-}  # fmt: skip
+    one.name: one
+    for paper in (rar_ddls, ltgf, unisched, irmp, gandiva_fair)
+    for one in vars(paper).values()
+    if isinstance(one, Experiment)
+}
 
 
 def takes_trace(name: str) -> bool:

@@ -282,7 +282,12 @@ class Study:
     def tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
         """Yield the instances and the rows of each table: one an instance, or one for all."""
         first, *more = self.measures
-        if more in ([], [RATIO]) and not self.axis:
+        if more in ([], [RATIO]) and self.axis:
+            together = len(self.policies) == 1
+            for own in [[*self.instances]] if together else [[name] for name in self.instances]:
+                yield own, self._by_x(own)
+            return
+        if more in ([], [RATIO]):
             ratio = f" ({self.measures[RATIO]})" if more else ""
             head = [f"policy: {self.measures[first]}{ratio}", *self.instances]
             body = [[p, *(self._cell(i, p) for i in self.instances)] for p in self.policies]
@@ -296,16 +301,33 @@ class Study:
             body = []
             for row in rows:
                 place = [f"{row.x}" if row.x is not None else "–"] if axis else []
-                cells = [shown_measure(name, row.values.get(name)) for name in names]
+                cells = [self.written(name, row) for name in names]
                 body.append([row.policy, *place, *cells])
             heads = [self.measures[name] for name in names]
             yield [instance], [[f"{instance}: policy", *axis, *heads], *body]
 
-    def _cell(self, instance: str, policy: str) -> str:
+    def written(self, name: str, row: FigureRow) -> str:
+        """Write a measure of a row in a table.
+
+        Parameters
+        ----------
+        name : str
+        row : FigureRow
+        """
+        return shown_measure(name, row.values.get(name))
+
+    def _by_x(self, instances: Sequence[str]) -> list[list[str]]:
+        """One row for each x, one column for each policy on each instance."""
+        series = [(i, p) for i in instances for p in self.policies]
+        body = [[str(x), *(self._cell(i, p, x) for i, p in series)] for x in self.xs(instances[0])]
+        return [[self.axis, *(f"{i}: {p}" for i, p in series)], *body]
+
+    def _cell(self, instance: str, policy: str, x: int | None = None) -> str:
         """The measure of a policy where it is the only one, with its ratio behind it."""
-        first, *more = (
-            shown_measure(name, self.value(instance, policy, name)) for name in self.measures
-        )
+        place = instance, policy, x
+        found = [row for row in self.rows if (row.instance, row.policy, row.x) == place]
+        row = found[0] if found else FigureRow(*place, {})
+        first, *more = (self.written(name, row) for name in self.measures)
         return first + "".join(f" ({ratio})" for ratio in more if ratio != NOTHING)
 
 

@@ -11,19 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .claim import Claim, ClaimRun, Mutant, Sides, Verdict, run, with_mutants
+from .claim import Claim, ClaimRun, Mutant, Sides, Verdict, run
 from .gandiva_fair.claims import TRADING
 from .gandiva_fair.misreports import price_of_manipulation
-from .gandiva_fair.mutants import STRIDE_MUTANTS, TRADING_MUTANTS
 from .gandiva_fair.stride_claims import STRIDE
 from .irmp.claims import IRMP
-from .irmp.mutants import MUTANTS as IRMP_MUTANTS
 from .ltgf.claims import LTGF
-from .ltgf.mutants import MUTANTS as LTGF_MUTANTS
 from .rar_ddls.claims import RAR_DDLS
-from .rar_ddls.mutants import MUTANTS as RAR_DDLS_MUTANTS
 from .unisched.claims import UNISCHED
-from .unisched.mutants import MUTANTS as UNISCHED_MUTANTS
 
 __all__ = [
     "CLAIMS", "Claim", "ClaimRun", "Mutant", "Sides", "Verdict", "price_of_manipulation", "run",
@@ -32,14 +27,11 @@ __all__ = [
 
 #: claims by the paper that they are about
 PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
-    "Yu et al. 2022": with_mutants(RAR_DDLS, RAR_DDLS_MUTANTS),
-    "Ye et al. 2022": with_mutants(LTGF, LTGF_MUTANTS),
-    "Gao et al. 2024": with_mutants(UNISCHED, UNISCHED_MUTANTS),
-    "Wang et al. 2023": with_mutants(IRMP, IRMP_MUTANTS),
-    "Chaudhary et al. 2020": (
-        *with_mutants(STRIDE, STRIDE_MUTANTS),
-        *with_mutants(TRADING, TRADING_MUTANTS),
-    ),
+    "Yu et al. 2022": RAR_DDLS,
+    "Ye et al. 2022": LTGF,
+    "Gao et al. 2024": UNISCHED,
+    "Wang et al. 2023": IRMP,
+    "Chaudhary et al. 2020": (*STRIDE, *TRADING),
 }
 #: every claim by its id, paper by paper
 CLAIMS: Mapping[str, Claim[Any]] = {

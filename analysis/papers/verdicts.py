@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from types import MappingProxyType
+from typing import NamedTuple
 
 from .study import Agreement, FigureRow, Statement, Study, per_seed
 
@@ -26,47 +28,118 @@ def values(
     return []
 
 
-def judged(
-    text: str, instance: str, holds: bool, measured: str, why: str = "", *, own: bool = False
-) -> Statement:
-    """Return a statement that holds, or does not because of `why`."""
-    verdict = Agreement.of(holds)
-    return Statement(text, instance, verdict, measured, "" if holds else why, in_paper=not own)
+Write = Callable[[Sequence[float]], str]
 
 
-def compared(
-    text: str,
-    instance: str,
-    small: Sequence[float],
-    large: Sequence[float],
-    write: Callable[[Sequence[float]], str],
-    *,
-    why: str = "",
-    own: bool = False,
-) -> Statement:
-    """Judge "the one is smaller than the other", which must hold for every seed.
+class Place(NamedTuple):
+    """An instance of a figure on which statements are judged, at one x where one is given.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+    x : int or None
+    written : mapping of str to callable
+        How the values of the seeds of a measure are written.
 
     Examples
     --------
-    >>> def judged(a, b):
-    ...     return str(compared("", "", a, b, mean))
-    >>> judged([1, 2], [3, 4]), judged([3, 4], [1, 2])
-    ('agrees: 1.50, 3.50', '**does not**: 3.50, 1.50')
-    >>> judged([1, 4], [2, 3]), judged([], [1])
-    ('**not comparable**, because the seeds disagree: 2.50, 2.50', \
-'**not comparable**, because not all were run: none, 1.00')
+    >>> here = Place(None, "T[360]")
+    >>> print(here.say("A waits", 3 < 2, "3 s, 2 s", "B is short"))
+    **does not**, because B is short: 3 s, 2 s
+    >>> print(here.compared("A has less", [1, 2], [3, 4], mean))
+    agrees: 1.50, 3.50
+    >>> print(here.compared("A has less", [1, 4], [2, 3], mean))
+    **not comparable**, because the seeds disagree: 2.50, 2.50
+    >>> print(here.compared("A has less", [], [1], mean))
+    **not comparable**, because not all were run: none, 1.00
     """
-    measured = f"{write(small)}, {write(large)}"
-    verdict, reason = Agreement.OPEN, SEEDS_DISAGREE
-    if not small or not large:
-        reason = "not all were run"
-    elif list(small) == list(large):
-        reason = EQUAL
-    elif all(a < b for a, b in zip(small, large, strict=True)):
-        verdict, reason = Agreement.AGREES, ""
-    elif all(a >= b for a, b in zip(small, large, strict=True)):
-        verdict, reason = Agreement.DIFFERS, why
-    return Statement(text, instance, verdict, measured, reason, in_paper=not own)
+
+    study: Study
+    name: str
+    x: int | None = None
+    written: Mapping[str, Write] = MappingProxyType({})
+
+    @property
+    def xs(self) -> tuple[int, ...]:
+        """The values of the axis."""
+        return self.study.xs(self.name)
+
+    def at(self, x: int) -> Place:
+        """Return the same instance at this x."""
+        return self._replace(x=x)
+
+    def value(self, policy: str, measure: str, x: int | None = None) -> float | None:
+        """Return a mean over seeds."""
+        return self.study.value(self.name, policy, measure, self.x if x is None else x)
+
+    def by_seed(self, policy: str, measure: str, x: int | None = None) -> list[float]:
+        """Return the values of the seeds; none where one is not defined."""
+        return values(self.study, self.name, policy, measure, self.x if x is None else x)
+
+    def of(self, measure: str, *policies: str) -> list[list[float]]:
+        """Return what these policies have of a measure, by seed."""
+        return [self.by_seed(policy, measure) for policy in policies]
+
+    def known(self, measure: str, policies: Iterable[str]) -> dict[str, float]:
+        """Return the means of these policies, where they are defined."""
+        found = {policy: self.value(policy, measure) for policy in policies}
+        return {policy: value for policy, value in found.items() if value is not None}
+
+    def along(self, policy: str, measure: str) -> dict[int, float]:
+        """Return means over seeds by x, where they are defined."""
+        found = {x: self.value(policy, measure, x) for x in self.xs}
+        return {x: value for x, value in found.items() if value is not None}
+
+    def say(
+        self, text: str, holds: bool, measured: str, why: str = "", *, own: bool = False
+    ) -> Statement:
+        """Return a statement that holds, or does not because of `why`; ours, or the paper's."""
+        reason = "" if holds else why
+        return Statement(text, self.name, Agreement.of(holds), measured, reason, in_paper=not own)
+
+    def told(self, text: str, measured: str, why: str = OTHER_JOBS) -> Statement:
+        """Return a number of the paper that nothing here can confirm."""
+        return Statement(text, self.name, Agreement.OPEN, measured, why)
+
+    def less(
+        self, text: str, measure: str, one: str, other: str, *, why: str = "", own: bool = False
+    ) -> Statement:
+        """Judge whether the one policy has less of a measure than the other, on every seed."""
+        small, large = self.of(measure, one, other)
+        return self.compared(text, small, large, self.written[measure], why=why, own=own)
+
+    def compared(
+        self, text: str, small: Sequence[float], large: Sequence[float], write: Write,
+        *, why: str = "", own: bool = False,
+    ) -> Statement:  # fmt: skip
+        """Judge "the one is smaller than the other", which must hold for every seed."""
+        measured = f"{write(small)}, {write(large)}"
+        verdict, reason = Agreement.OPEN, SEEDS_DISAGREE
+        if not small or not large:
+            reason = "not all were run"
+        elif list(small) == list(large):
+            reason = EQUAL
+        elif all(a < b for a, b in zip(small, large, strict=True)):
+            verdict, reason = Agreement.AGREES, ""
+        elif all(a >= b for a, b in zip(small, large, strict=True)):
+            verdict, reason = Agreement.DIFFERS, why
+        return Statement(text, self.name, verdict, measured, reason, in_paper=not own)
+
+
+def each(
+    written: Mapping[str, Write] = MappingProxyType({}),
+) -> Callable[[Callable[[Place], Iterable[Statement]]], Callable[[Study], Iterator[Statement]]]:
+    """Return what judges every instance of a study, for a function that judges one."""
+
+    def on_every_instance(
+        judge: Callable[[Place], Iterable[Statement]],
+    ) -> Callable[[Study], Iterator[Statement]]:
+        return lambda study: (
+            said for name in study.instances for said in judge(Place(study, name, None, written))
+        )
+
+    return on_every_instance
 
 
 def mean(numbers: Sequence[float], unit: str = "") -> str:
@@ -78,6 +151,31 @@ def mean(numbers: Sequence[float], unit: str = "") -> str:
     ('1.50 %', 'none')
     """
     return f"{fmean(numbers):.2f}{unit}" if numbers else "none"
+
+
+def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
+    """Return the directions that a series takes, without repetition.
+
+    Examples
+    --------
+    >>> turns([5, 4, 4, 3, 6]), turns([1, 2, 1])
+    ('-+', '+-')
+    >>> turns([100, 99, 99.5, 97, 100], 0.01), turns([100, 100.5, 100], 0.01)
+    ('-+', '')
+    """
+    found = ""
+    low = high = values[0]
+    for value in values[1:]:
+        low, high = min(low, value), max(high, value)
+        if value > low * (1 + tolerance) and found[-1:] != "+":
+            found += "+"
+        elif value < high * (1 - tolerance) and found[-1:] != "-":
+            found += "-"
+        if found[-1:] == "+":
+            low = high = max(high, value)
+        elif found:
+            low = high = min(low, value)
+    return found
 
 
 # --- statements that are judged on each seed -----------------------------------------------------

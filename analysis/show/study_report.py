@@ -25,8 +25,6 @@ COLUMNS = (
     Column(lambda one: one.measured, "measured"),
     Column(lambda one: one.why, "why"),
 )
-#: of figures that name none
-MEASURES = {"makespan": "makespan", "mean_completion": "mean completion"}
 MOST_TABLES = 3  # side by side
 OWN = "*: not a statement of the paper."
 
@@ -117,9 +115,8 @@ def _text(value: object) -> str:
 
 def _lines(study: Any) -> Data:
     """A view for each measure: over the axis on each instance, or over the instances."""
-    measures = dict(study.measures) or MEASURES
     views = []
-    for measure, heading in measures.items():
+    for measure, heading in study.measures.items():
         for instance in study.instances:
             series = _over_axis(study, instance, measure)
             if series:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gangsched.analysis.papers.rar_ddls.figures import from_points
-from gangsched.analysis.papers.rar_ddls.points import Point
 from gangsched.analysis.papers.reproduce import TARGETS, FigureRow, from_rows, takes_trace
 from gangsched.analysis.papers.study import Study
 from gangsched.analysis.show.plots import save
@@ -22,8 +20,6 @@ def study(name: str, data: Path) -> Study:
     file = data / f"{name.replace(':', '-')}.json"
     if file.exists():
         found = json.loads(file.read_text("utf-8"))
-        if "points" in found:  # single runs, of which the page shows means
-            return from_points(name, [Point(*row) for row in found["points"]])
         return from_rows(name, found["instances"], map(FigureRow.of, found["rows"]))
     more = {"trace": read_philly_csv(TRACES / "philly/philly.csv.gz")} if takes_trace(name) else {}
     made = TARGETS[name](processes=None, progress=print, **more)

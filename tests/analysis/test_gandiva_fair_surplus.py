@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.analysis.papers.gandiva_fair.surplus import RULES, captured, surplus_table
+from gangsched.analysis.papers.gandiva_fair.surplus import RULES, captured, surplus_of
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances.heterogeneous import random_market
 from gangsched.solvers.gandiva_fair.trading import trade
@@ -29,13 +29,15 @@ def test_alike_users_have_nothing_to_gain() -> None:
     market = GpuMarket(np.array([6, 6]), np.array([[1, 2], [1, 2]]))
     assert captured(market) is None
     with pytest.raises(ValueError, match=r"1 users of \('k80', 'v100'\) have nothing to gain"):
-        surplus_table(users=[1], model_sets=[K80_V100], markets=1)
+        surplus_of(K80_V100, 1, markets=1)
     with pytest.raises(ValueError, match="markets=0, not at least 1"):
-        surplus_table(markets=0)
+        surplus_of(K80_V100, 3, markets=0)
 
 
 def test_means_are_those_of_the_markets() -> None:
-    (row,) = surplus_table(users=[4], model_sets=[K80_V100], rules=["second"], markets=3, seed=7)
+    found = surplus_of(K80_V100, 4, rules=["second"], markets=3, seed=7)
+    assert list(found) == ["second"]
+    own = found["second"]
     worst = []
     for seed in (7, 8, 9):
         market = random_market(4, models=K80_V100, seed=seed)
@@ -43,16 +45,14 @@ def test_means_are_those_of_the_markets() -> None:
         done = trade(fair, market.speeds)
         before, after = ((x * market.speeds).sum(axis=1) for x in (fair, done.shares))
         worst.append((after / before).min())
-    assert row.worst == pytest.approx(np.mean(worst))
-    assert (row.models, row.users, row.rule, row.markets) == (K80_V100, 4, "second", 3)
-    assert 0 < row.least <= row.mean <= 1
-    assert row.mean <= row.total
+    assert own["worst"] == pytest.approx(np.mean(worst))
+    assert 0 < own["least"] <= own["mean"] <= 1
+    assert own["mean"] <= own["total"]
 
 
 def test_rules_are_ranked_and_more_users_capture_less() -> None:
-    rows = surplus_table(users=[3, 20], model_sets=[K80_V100], markets=25)
-    found = {(row.users, row.rule): row.mean for row in rows}
-    assert found[20, "second-of-all"] < 0.3 < found[20, "second"] < found[20, "midpoint"] < 1
-    assert found[20, "second"] < found[3, "second"]
-    again = surplus_table(users=[3, 20], model_sets=[K80_V100], markets=25)
-    assert again == rows
+    few, many = (surplus_of(K80_V100, users, markets=25) for users in (3, 20))
+    found = {rule: own["mean"] for rule, own in many.items()}
+    assert found["second-of-all"] < 0.3 < found["second"] < found["midpoint"] < 1
+    assert found["second"] < few["second"]["mean"]
+    assert surplus_of(K80_V100, 20, markets=25) == many

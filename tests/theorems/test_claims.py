@@ -18,7 +18,6 @@ from gangsched.analysis.papers.claim import (
     less,
     run,
     times,
-    with_mutants,
 )
 from gangsched.analysis.papers.theorems import CLAIMS, verdicts
 from layout import ROOT
@@ -104,14 +103,6 @@ def test_a_loose_claim_is_shown_while_its_mutant_lives() -> None:
 def test_with_fewer_draws_fewer_have_to_be_strict() -> None:
     claim = replace(below(9, Verdict.PROVED), least=50)
     assert [run(claim, samples=n).least for n in (100, 50, 10, 1, 400)] == [50, 25, 5, 1, 50]
-
-
-def test_mutants_belong_to_claims() -> None:
-    claim, mutant = below(9, Verdict.PROVED), Mutant(statement="-2", sides=less(2))
-    assert with_mutants((claim,), {"below": mutant})[0].mutant is mutant
-    assert with_mutants((claim,), {})[0].mutant is None
-    with pytest.raises(ValueError, match="mutants: no claim has the id 'above'"):
-        with_mutants((claim,), {"above": mutant})
 
 
 def test_a_counterexample_by_rounding_refutes_nothing() -> None:

@@ -51,13 +51,11 @@ from .referee import referee
 from .runs import HOUR, SETTINGS, Floats, StablePhase
 from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
-from .surplus import MODEL_SETS, USERS, surplus_table
+from .surplus import MODEL_SETS, USERS, surplus_of
 
 SERVERS = "two servers of 4 GPUs"
 WIDTH, LONG_BINS = 600, 42  # s of a bin, and how many: 7 hours
 FINE, FINE_BINS = 720, 34  # a multiple of 12 quanta, in which the schedule of section 5.1 repeats
-#: how users are named in the table of classes of section 5.3
-CLASSES = {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 with 8 GPUs"}
 
 
 def _values(**numbers: float | None) -> Values:
@@ -251,11 +249,8 @@ def _kinds(markets: int = 200, users: Sequence[int] = USERS) -> Iterator[FigureC
 
 def _kind(cell: FigureCell) -> dict[str, Any]:
     models, n, markets = cell.workload
-    names = ("mean", "least", "error", "total", "worst")
-    rows = [
-        _row(cell.instance, own.rule, n, _values(**{name: getattr(own, name) for name in names}))
-        for own in surplus_table(markets=markets, users=[n], model_sets=[models])
-    ]
+    found = surplus_of(models, n, markets=markets)
+    rows = [_row(cell.instance, rule, n, _values(**own)) for rule, own in found.items()]
     return {"rows": rows, "facts": {cell.instance: {"markets": markets}}}
 
 
@@ -324,7 +319,7 @@ def _groups(figure: str, instance: Instance[Job]) -> dict[str, tuple[int, ...]]:
         return {user: (u,) for user, u in number.items()}
     return {
         name: tuple(number[job.user] for job in instance.jobs if job.gpus == gpus)
-        for gpus, name in CLASSES.items()
+        for gpus, name in said.CLASSES.items()
     }
 
 
@@ -501,15 +496,16 @@ QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 def _figure(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
     return Experiment(
-        name=f"gandiva_fair:{name}", title=title, statements=judge, referee=referee, **more
-    )
+        name=f"gandiva_fair:{name}", title=title, statements=judge, referee=referee,
+        panels=pictures.PANELS.get(name, ()), looks=pictures.LOOKS, **more,
+    )  # fmt: skip
 
 
 def _over_hours(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
     """A figure of each user's GPUs over time."""
     return _figure(
         name, judge, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
-        settings={**SETTINGS, "bin (s)": _bins(name)[0]}, drawing=pictures.over_time,
+        settings={**SETTINGS, "bin (s)": _bins(name)[0]}, room={"across": 1},
         **{"cells": partial(_gpus, name), **more},
     )  # fmt: skip
 
@@ -538,7 +534,7 @@ table2 = _figure(
         "printed": "printed (%)", "exact": "exact (%)", "drawn": "drawn, mean (%)",
         "spread": "standard deviation", "long": "of 1,000 quanta",
     },
-    cells=_schemes, drawing=pictures.shares_of_time, settings={"seeds": 100, "quanta": [100, 1000]},
+    cells=_schemes, settings={"seeds": 100, "quanta": [100, 1000]},
 )  # fmt: skip
 table3 = _figure(
     "table3", said.table3,
@@ -547,7 +543,7 @@ table3 = _figure(
         "k80": "K80", "v100": "V100", "value": "K80 equivalents", "printed": "printed",
         "captured": "captured surplus", "bound": "proven bound of its aim",
     },
-    cells=_divisions, drawing=pictures.values, settings={**SETTINGS, "quanta": [200, 300]},
+    cells=_divisions, settings={**SETTINGS, "quanta": [200, 300]},
 )  # fmt: skip
 surplus = _figure(
     "surplus", said.surplus,
@@ -557,7 +553,7 @@ surplus = _figure(
         "mean": "captured surplus, mean", "least": "least", "error": "standard error",
         "total": "part of largest total", "worst": "least gain of a user, mean",
     },
-    cells=_kinds, drawing=pictures.captured, settings={"markets": 200, "seed": 0},
+    cells=_kinds, settings={"markets": 200, "seed": 0},
 )  # fmt: skip
 fig4 = _over_hours("fig4", said.fig4, "Fig. 4: GPUs of three users on a server of 4 V100s")
 fig5 = _over_hours("fig5", said.fig5, "Fig. 5: GPUs of three users on two servers of 4 P100s")
@@ -573,13 +569,13 @@ fig8 = _figure(
         "from": "from (h)", "until": "until (h)", "no trading": "no trading (1/s)",
         "trading": "trading (1/s)", "gain": "gain (%)", **said.GAINS,
     },
-    levels=_levels("fig8"), cells=_rates, drawing=pictures.rates,
+    levels=_levels("fig8"), cells=_rates, room={"across": 2},
     settings={**SETTINGS, "bin (s)": WIDTH},
 )  # fmt: skip
 fig9 = _figure(
     "fig9", said.fig9, "Fig. 9: trades made and undone in the run of Fig. 11",
     axis="at (s)", measures={"bought": "fast GPUs", "rate": "rate", **said.MOMENTS}, cells=_log,
-    drawing=pictures.trades, settings=SETTINGS,
+    settings=SETTINGS,
 )  # fmt: skip
 fig10 = _over_hours("fig10", said.fig10, "Fig. 10: GPUs of four users by model, without trading")
 fig11 = _over_hours("fig11", said.fig11, "Fig. 11: GPUs of four users by model, with trading")

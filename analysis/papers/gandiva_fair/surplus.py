@@ -6,7 +6,6 @@ Beyond Chaudhary et al. (EuroSys 2020), who compare trading with no trading only
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -26,36 +25,6 @@ USERS = (3, 5, 10, 20)
 RULES = ("second", "midpoint", "second-of-all", "nash")
 #: a market in which less than this part of the total can be gained has no surplus to speak of
 NOTHING = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
-    """What part of the surplus a rule captures, over some markets.
-
-    Parameters
-    ----------
-    models : tuple of str
-    users : int
-    rule : str
-        A price rule of trading, or "nash".
-    mean, least, error : float
-        Of (sum U - sum f) / (largest sum - sum f): mean, smallest, and standard error of the mean.
-    total : float
-        Mean of sum U / largest sum.
-    worst : float
-        Mean over markets of the smallest U_u / f_u.
-    markets : int
-    """
-
-    models: tuple[str, ...]
-    users: int
-    rule: str
-    mean: float
-    least: float
-    error: float
-    total: float
-    worst: float
-    markets: int
 
 
 def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
@@ -93,15 +62,30 @@ def _values(market: GpuMarket, rule: str) -> Floats:
     return market.values(result.solution)
 
 
-def surplus_table(
+def surplus_of(
+    models: tuple[str, ...],
+    users: int,
     *,
-    users: Sequence[int] = USERS,
-    model_sets: Sequence[tuple[str, ...]] = MODEL_SETS,
     rules: Sequence[str] = RULES,
     markets: int = 200,
     seed: int = 0,
-) -> list[Captured]:
-    """Say what each rule captures of the surplus on random markets of each kind.
+) -> dict[str, dict[str, float]]:
+    """Say what each rule captures of the surplus on random markets of so many users.
+
+    Parameters
+    ----------
+    models : tuple of str
+    users : int
+    rules : sequence of str
+        Price rules of trading, or "nash".
+    markets, seed : int
+        How many, and the seed of the first one.
+
+    Returns
+    -------
+    dict of str to dict
+        By rule, of (sum U - sum f) / (largest sum - sum f): mean, least, and standard error of the
+        mean; total: mean of sum U / largest sum; worst: mean of the smallest U_u / f_u.
 
     Notes
     -----
@@ -112,24 +96,12 @@ def surplus_table(
 
     Examples
     --------
-    >>> row, = surplus_table(users=[3], model_sets=[("k80", "v100")], rules=["second"], markets=5)
-    >>> 0 < row.least < row.mean < 1
+    >>> own = surplus_of(("k80", "v100"), 3, rules=["second"], markets=5)["second"]
+    >>> 0 < own["least"] < own["mean"] < 1
     True
     """
     if markets < 1:
-        raise ValueError(f"surplus table: markets={markets}, not at least 1")
-    table = []
-    for models in model_sets:
-        for n in users:
-            found = _sample(models, n, rules, markets, seed)
-            table += [_summary(models, n, rule, found[:, k]) for k, rule in enumerate(rules)]
-    return table
-
-
-def _sample(
-    models: tuple[str, ...], users: int, rules: Sequence[str], markets: int, seed: int
-) -> Floats:
-    """(markets, rules, 3) of :func:`captured`."""
+        raise ValueError(f"surplus: markets={markets}, not at least 1")
     found: list[Floats] = []
     for at in range(seed, seed + 10 * markets):
         drawn = random_market(users, models=models, seed=at)
@@ -138,14 +110,15 @@ def _sample(
         if len(found) == markets:
             break
     if not found:
-        raise ValueError(f"surplus table: {users} users of {models!r} have nothing to gain")
-    return np.array(found)
-
-
-def _summary(models: tuple[str, ...], users: int, rule: str, found: Floats) -> Captured:
-    part, total, worst = found.T
-    return Captured(
-        models=models, users=users, rule=rule, mean=float(part.mean()), least=float(part.min()),
-        error=float(part.std() / np.sqrt(len(part))), total=float(total.mean()),
-        worst=float(worst.mean()), markets=len(part),
-    )  # fmt: skip
+        raise ValueError(f"surplus: {users} users of {models!r} have nothing to gain")
+    parts, totals, worst = np.array(found).transpose(2, 1, 0)
+    return {
+        rule: {
+            "mean": float(part.mean()),
+            "least": float(part.min()),
+            "error": float(part.std() / np.sqrt(len(part))),
+            "total": float(total.mean()),
+            "worst": float(least.mean()),
+        }
+        for rule, part, total, least in zip(rules, parts, totals, worst, strict=True)
+    }

@@ -61,11 +61,6 @@ from .runs import (
 )
 from .statements import ASTRAEA, BATCH, COUNTINGS, OWN, PAPER
 
-__all__ = [
-    "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
-    "table2",
-]  # fmt: skip
-
 SEEDS = (0, 1, 2)
 LAWS: tuple[Law, ...] = ("linear", "convex")
 JOBS, SERVERS = (25, 50, 100), (40, 70, 100)
@@ -370,33 +365,40 @@ _SETTINGS: Mapping[str, Any] = {
     "trace": "jobs in a row of one of the days with the most users; D drawn from 20 to 50",
     "not in the paper": list(OWN),
 }
-_figure = partial(Experiment, facts=facts_of, settings=_SETTINGS, referee=referee)
+
+
+def _figure(name: str, **more: Any) -> Experiment:
+    judged = getattr(statements, name, statements.seconds)
+    return Experiment(
+        name=f"irmp:{name}", facts=facts_of, settings=_SETTINGS, referee=referee, statements=judged,
+        panels=pictures.PANELS.get(name, ()), looks=pictures.LOOKS, **more,
+    )  # fmt: skip
+
+
 _over_bounds = partial(
     _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)
 )
 _seconds = partial(
-    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True,
-    statements=statements.seconds, drawing=pictures.seconds,
+    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True
 )  # fmt: skip
 fig4 = _figure(
-    name="irmp:fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",
+    "fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",
     measures={
         **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
         **WITHIN,
     },
-    cells=_sweep_and_scales, steps=(with_bounds,), statements=statements.fig4,
-    drawing=pictures.revenue,
+    cells=_sweep_and_scales, steps=(with_bounds,),
 )  # fmt: skip
 fig5 = _over_bounds(
-    name="irmp:fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
-    cells=_few, statements=statements.fig5, drawing=pictures.own_shares,
+    "fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
+    cells=_few,
 )  # fmt: skip
 fig6 = _over_bounds(
-    name="irmp:fig6", title="Fig. 6: performance ratios of all, reduced setting", axis="x",
-    cells=_sweep_of_few, statements=statements.fig6, drawing=pictures.shares,
+    "fig6", title="Fig. 6: performance ratios of all, reduced setting", axis="x",
+    cells=_sweep_of_few,
 )  # fmt: skip
 fig7 = _figure(
-    name="irmp:fig7", title="Fig. 7: revenue fairness ratio of each user", axis="user",
+    "fig7", title="Fig. 7: revenue fairness ratio of each user", axis="user",
     measures={
         **_counted("fair ", "users at 1 or more: "),
         **{
@@ -404,46 +406,43 @@ fig7 = _figure(
             for c, title in COUNTINGS.items() for end in ("least", "most")
         },
     },
-    cells=partial(_plain, PAPER), rows=_and_users, statements=statements.fig7,
-    drawing=pictures.fairness,
+    cells=partial(_plain, PAPER), rows=_and_users,
 )  # fmt: skip
 fig8 = _figure(
-    name="irmp:fig8", title="Fig. 8: variance of revenue fairness", measures=VARIANCES,
-    cells=partial(_plain, (*PAPER, *OWN)), statements=statements.fig8, drawing=pictures.variances,
+    "fig8", title="Fig. 8: variance of revenue fairness", measures=VARIANCES,
+    cells=partial(_plain, (*PAPER, *OWN)),
 )  # fmt: skip
 fig9 = _seconds(
-    name="irmp:fig9", cells=_clocked_by_jobs,
+    "fig9", cells=_clocked_by_jobs,
     title="Fig. 9: running time of Astraea by jobs, on the machine that wrote this",
 )  # fmt: skip
 fig10 = _seconds(
-    name="irmp:fig10", cells=_clocked_by_servers,
+    "fig10", cells=_clocked_by_servers,
     title="Fig. 10: running time of Astraea by servers, on the machine that wrote this",
 )  # fmt: skip
 fig11 = _figure(
-    name="irmp:fig11", title="Fig. 11: revenue under wrong highest prices",
+    "fig11", title="Fig. 11: revenue under wrong highest prices",
     axis="highest price (%)", measures={**_counted(), "ratio": "certified ratio"},
-    cells=_estimates, steps=(with_bounds,), statements=statements.fig11, drawing=pictures.revenue,
+    cells=_estimates, steps=(with_bounds,),
 )  # fmt: skip
 fig12 = _figure(
-    name="irmp:fig12", title="Fig. 12: ideal revenue and cost of accepted jobs",
+    "fig12", title="Fig. 12: ideal revenue and cost of accepted jobs",
     measures={
         "accepted": "jobs", "median cost": "median cost", "median ideal": "median ideal revenue",
         "least": "least ideal revenue - cost", "below": "ideal revenue <= cost",
         "true below": "true revenue <= cost",
     },
-    cells=_accepted, statements=statements.fig12, drawing=pictures.costs,
+    cells=_accepted, drawing=pictures.costs,
 )  # fmt: skip
 fig13 = _figure(
-    name="irmp:fig13", title="Fig. 13: workers in use over time",
+    "fig13", title="Fig. 13: workers in use over time",
     measures={
         "makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)",
         **WITHIN,
     },
     axis="x", levels=LEVELS, cells=_used, rows=_with_use,
-    statements=statements.fig13, drawing=pictures.use,
 )  # fmt: skip
 table2 = _figure(
-    name="irmp:table2", title="Table 2: Astraea by number of users", axis="x",
+    "table2", title="Table 2: Astraea by number of users", axis="x",
     measures={**_counted("a job ", "a job: "), **VARIANCES, **WITHIN}, cells=_by_users,
-    statements=statements.table2, drawing=pictures.users,
 )  # fmt: skip

@@ -27,15 +27,10 @@ from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound
-from ..experiment import FigureCell, Finished
+from .. import experiment
+from ..experiment import FigureCell
 from ..study import Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
-
-__all__ = [
-    "LEVELS", "POLICIES", "SLOTS", "RevenueWorkload", "Solve", "alphas", "and_bounds", "cell_of",
-    "counted", "excerpt", "facts_of", "job_rows", "measure", "scaled", "theta_of", "whole",
-    "with_bounds",
-]  # fmt: skip
 
 Outcome = Result[Schedule] | Refuted[Schedule]
 Solve = Callable[..., Outcome]
@@ -152,16 +147,6 @@ def cell_of(
     )  # fmt: skip
 
 
-def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
-    """Return the cells, and those of their bounds: that of schedules that preempt for who does."""
-    runs = list(cells)
-    kinds = {(cell.workload, bound_of(cell)): cell for cell in reversed(runs)}
-    return runs + [
-        replace(cell, policy=kind, run=_bound, make=kind == PREEMPTIVE_BOUND)
-        for (_, kind), cell in reversed(kinds.items())
-    ]
-
-
 def bound_of(cell: FigureCell) -> str:
     """Return which bound holds for the policy of a cell."""
     return PREEMPTIVE_BOUND if cell.policy in PREEMPTING else BOUND
@@ -182,23 +167,21 @@ def whole(result: Outcome) -> Outcome:
 
 def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of what a schedule earns that may preempt, or may not."""
-    problem = replace(cell.workload.problem(), preemptive=cell.make)
+    problem = replace(cell.workload.problem(), preemptive=cell.policy == PREEMPTIVE_BOUND)
     bound = revenue_bound(problem, slots=SLOTS)
     verify_bound(problem, bound)
     return {"bound": float(bound.value)}
 
 
-def with_bounds(finished: Finished) -> Finished:
-    """Add revenue over the bound, and the certified ratio."""
-    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
-    found: Finished = []
-    for cell, own in finished:
-        if "bound" not in own:
-            bound, earned = bounds[cell.workload, bound_of(cell)], own[TRUE] or 0.0
-            shares = {f"share {c}": short((own[c] or 0.0) / bound) for c in COUNTINGS}
-            ratio = short(max(1.0, bound / earned)) if earned > 0 else None
-            found.append((cell, {**own, **shares, "ratio": ratio}))
-    return found
+def _shares(own: Values, bound: float) -> Values:
+    """Revenue over the bound, and the certified ratio."""
+    earned = own[TRUE] or 0.0
+    shares = {f"share {c}": short((own[c] or 0.0) / bound) for c in COUNTINGS}
+    return {**shares, "ratio": short(max(1.0, bound / earned)) if earned > 0 else None}
+
+
+and_bounds = partial(experiment.and_bounds, bound_of=bound_of, run=_bound)
+with_bounds = partial(experiment.over_bounds, bound_of=bound_of, divide=_shares)
 
 
 # --- what is measured ----------------------------------------------------------------------------

@@ -54,8 +54,8 @@ from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, Stat
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..experiment import Experiment, FigureCell, Finished, seed_means
-from ..study import FigureRow, Study, markdown_table, per_seed, short
+from ..experiment import Experiment, FigureCell, Finished, means_of_seeds, seed_means
+from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
 from .bounds import RATIO, with_ratios
@@ -339,26 +339,14 @@ def _rows(
         places.setdefault((cell.instance, cell.policy, cell.x), []).append((cell, own))
     for (instance, policy, x), draws in places.items():
         names = [*measures, *(("late", "expected") if policy in EMPTY else ())]
-        values = _over_draws(names, draws)
+        known = [(cell.workload[0].seed, own["values"]) for cell, own in draws]
+        values = means_of_seeds(known, names)
         shown = _mean_curve([own[curve] for _, own in draws]) if curve else ()
         yield FigureRow(instance, policy, x, values, shown)
         ranked = [_by_weight(cell, own["users"]) for cell, own in draws] if users else []
         for number, days in enumerate(zip(*ranked, strict=False), 1):
             if all(days):
                 yield FigureRow(instance, policy, number, {}, _mean_curve(days))
-
-
-def _over_draws(names: Sequence[str], draws: Finished) -> dict[str, float | None]:
-    """Means of measures, and each draw's own where the jobs are drawn."""
-    values: dict[str, float | None] = {}
-    for name in names:
-        known = [own["values"][name] for _, own in draws]
-        numbers = [value for value in known if value is not None]
-        values[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
-    if draws[0][0].workload[0].seed is not None:
-        for name in names:
-            values |= {per_seed(name, cell.seed): own["values"][name] for cell, own in draws}
-    return values
 
 
 def _mean_curve(curves: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -543,64 +531,71 @@ _SETTINGS = {
     "users' windows": f"those of the first {DAYS} days",
     "not in the paper": list(OWN),
 }  # fmt: skip
-_figure = partial(
-    Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy,
-    referee=referee(POLICIES),
-)  # fmt: skip
+
+
+def _figure(name: str, **more: Any) -> Experiment:
+    usual: dict[str, Any] = {
+        "cells": _comparison, "rows": _rows, "facts": _facts, "settings": _SETTINGS,
+        "form": LtgfStudy, "referee": referee(POLICIES),
+        "panels": pictures.PANELS.get(name, ()),
+    }  # fmt: skip
+    return Experiment(
+        name=f"ltgf:{name}",
+        statements=getattr(said, name),
+        looks=pictures.LOOKS,
+        **{**usual, **more},
+    )
+
+
 fig6 = _figure(
-    form=Study, referee=three_jobs,
-    name="ltgf:fig6", title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
+    "fig6", form=Study, referee=three_jobs,
+    title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
     axis="job",
     measures={
         "end": "end (min)", "rho": "rho", "finish-time fairness": "finish-time fairness, N = 3",
     },
     levels=tuple(float(k) for k in range(8)), cells=_schedules, rows=seed_means,
     settings={"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"},
-    statements=said.fig6, drawing=pictures.schedules,
+    drawing=pictures.schedules,
 )  # fmt: skip
 fig9 = _figure(
-    name="ltgf:fig9", title="Fig. 9: LTGF with lease terms of different lengths", axis="lease (s)",
+    "fig9", title="Fig. 9: LTGF with lease terms of different lengths", axis="lease (s)",
     measures={
         "mean_completion": JCT, **RATIO, "overhead": "overhead, share of JCT",
         "preemptions": "preemptions a job", **LOSSES,
     },
     cells=_by_lease, steps=(with_ratios,), settings={**_SETTINGS, "lease (s)": list(LEASES)},
-    statements=said.fig9, drawing=pictures.lease_terms,
 )  # fmt: skip
 fig10 = _figure(
-    name="ltgf:fig10", title="Fig. 10: fairness of jobs, rho",
+    "fig10", title="Fig. 10: fairness of jobs, rho",
     measures={**LOSSES, "waited": "jobs that waited beyond their first round"},
     levels=LEVELS, cells=_and_without_contention, rows=partial(_rows, curve="rho"),
-    statements=said.fig10, drawing=pictures.job_fairness,
 )  # fmt: skip
 fig11 = _figure(
-    name="ltgf:fig11", title="Fig. 11: fairness of users by day, rho by (8)", axis="user",
+    "fig11", title="Fig. 11: fairness of users by day, rho by (8)", axis="user",
     measures={
         "days_below": "days below 1 by (8)", "days_below_quota": "days below 1 by (16)",
         "hours_below": "hours below 1 by (8)", "hours_below_quota": "hours below 1 by (16)",
         "served": "users at 1 or more on their median day",
     },
-    levels=SPREAD, rows=partial(_rows, users=True),
-    statements=said.fig11, drawing=pictures.user_fairness,
+    levels=SPREAD, rows=partial(_rows, users=True), panels=pictures.by_user(POLICIES),
+    room={"tall": 0.66, "apart": 0.15, "left": 1.45, "beside": 0.3},
 )  # fmt: skip
 fig12 = _figure(
-    name="ltgf:fig12", title="Fig. 12: slowdown of jobs",
+    "fig12", title="Fig. 12: slowdown of jobs",
     measures={
         "mean_slowdown": "mean slowdown", **RATIO, "p99_slowdown": "99th percentile",
         "slow": "jobs with slowdown > 5", "slow_brief": "of these, run time < 1 min",
     },
     levels=LEVELS, rows=partial(_rows, curve="slowdown"),
     steps=(partial(with_ratios, measure="mean_slowdown"),),
-    statements=said.fig12, drawing=pictures.slowdowns,
 )  # fmt: skip
 fig13 = _figure(
-    name="ltgf:fig13", title="Fig. 13: mean job completion time",
+    "fig13", title="Fig. 13: mean job completion time",
     measures={"mean_completion": JCT, **RATIO}, steps=(with_ratios,),
-    statements=said.fig13, drawing=pictures.bars,
 )  # fmt: skip
 fig14 = _figure(
-    name="ltgf:fig14", title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
+    "fig14", title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
     axis="nodes", measures={"mean_completion": JCT, **RATIO, **LOSSES}, cells=_by_nodes,
     steps=(with_ratios,),
-    statements=said.fig14, drawing=pictures.sizes,
 )  # fmt: skip

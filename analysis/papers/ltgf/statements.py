@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from ..study import Agreement, Statement, Study
-from ..verdicts import OTHER_JOBS, judged, over_seeds
+from ..study import Agreement, Statement
+from ..verdicts import OTHER_JOBS, Place, each, over_seeds, turns
 
-Write = Callable[[float | None], str]
 BASELINES = ("YARN-CS", "HiveD", "AlloX", "Tiresias-L", "Themis", "Gandiva-fair")
 ASTRAEA = ("LTGF (16)", "LTGF (8)")  # as the paper ran it, and as it defines it
 OWN_LEASES = "LTGF (8), own leases"
@@ -55,15 +54,23 @@ def times(value: float | None) -> str:
     return "none" if value is None else f"{value:.2f}"
 
 
+#: how measures are written
+WRITTEN = {
+    "loss": percent, "loss_release": percent, "days_below": percent, "days_below_quota": percent,
+    "mean_slowdown": times, "mean_completion": seconds,
+}  # fmt: skip
+
+
 # --- Fig. 6 --------------------------------------------------------------------------------------
 
 FLUID, ALTERNATING, LONG_TERM = "(a) fluid", "(b) finish-time", "(c) LTGF"
 
 
-def fig6(study: Study) -> Iterator[Statement]:
+@each()
+def fig6(here: Place) -> Iterator[Statement]:
     """Judge the three schedules of Fig. 6."""
-    (cluster,) = study.instances
-    found = {(row.policy, row.x): row for row in study.rows}
+    found = {(row.policy, row.x): row for row in here.study.rows}
+    say = here.say
 
     def column(policy: str, name: str) -> list[float]:
         return [float(found[policy, j].values[name] or 0.0) for j in (1, 2, 3)]
@@ -72,9 +79,6 @@ def fig6(study: Study) -> Iterator[Statement]:
         """Mean GPUs of each job in some rounds."""
         curves = (found[policy, j].curve[begin : begin + rounds] for j in (1, 2, 3))
         return [sum(curve) / rounds for curve in curves]
-
-    def say(text: str, holds: bool, measured: str, why: str = "", **own: bool) -> Statement:
-        return judged(text, cluster, holds, measured, why, **own)
 
     even = all(held(FLUID, k, 1) == [2.0, 2.0, 2.0] for k in range(6))
     yield say("(a): the GPUs are shared equally at any time, while all three jobs are active", even,
@@ -115,64 +119,40 @@ def _listed(values: Sequence[float], unit: str = "") -> str:
 
 
 @over_seeds
-def fig9(study: Study) -> Iterator[Statement]:
+@each()
+def fig9(here: Place) -> Iterator[Statement]:
     """Judge what lease terms do."""
-    for instance in study.instances:
-        for policy in study.policies:
-            for text, holds, measured, why in _lease_terms(study, instance, policy):
-                yield judged(f"{policy}: {text}", instance, holds, measured, why)
+    for policy in here.study.policies:
+        yield from _lease_terms(here, policy)
 
 
-def _lease_terms(study: Study, instance: str, policy: str) -> Iterator[tuple[str, bool, str, str]]:
-    """Text, whether it holds, what was measured, and why it may not hold."""
-    xs = study.xs(instance)
+def _lease_terms(here: Place, policy: str) -> Iterator[Statement]:
+    def say(text: str, holds: bool, measured: str, why: str = "") -> Statement:
+        return here.say(f"{policy}: {text}", holds, measured, why)
+
+    xs = here.xs
     jct, paid, loss = (
-        [float(study.value(instance, policy, name, x) or 0.0) for x in xs]
+        [float(here.value(policy, name, x) or 0.0) for x in xs]
         for name in ("mean_completion", "overhead", "loss")
     )
     listed = ", ".join(f"{x}: {value:,.0f}" for x, value in zip(xs, jct, strict=True))
-    yield ("with longer terms the mean JCT falls first, then rises (by more than 0.5 %)",
-           turns(jct, 0.005) == "-+", f"{listed} s", "")  # fmt: skip
+    yield say("with longer terms the mean JCT falls first, then rises (by more than 0.5 %)",
+              turns(jct, 0.005) == "-+", f"{listed} s")  # fmt: skip
     least = xs[jct.index(min(jct))]
-    yield "terms of 1,200 s have the least mean JCT", least == 1200, f"least with {least} s", ""
+    yield say("terms of 1,200 s have the least mean JCT", least == 1200, f"least with {least} s")
     if 900 in xs:
         ratio, share = jct[xs.index(900)] / min(jct), paid[xs.index(900)]
-        yield ("terms of 900 s have a mean JCT similar to the least (here: within 1 %)",
-               ratio <= 1.01, f"{100 * (ratio - 1):.1f} % above it", "")  # fmt: skip
+        yield say("terms of 900 s have a mean JCT similar to the least (here: within 1 %)",
+                  ratio <= 1.01, f"{100 * (ratio - 1):.1f} % above it")  # fmt: skip
         why = "only resumptions cost time here; a checkpoint at the end of each lease would add up "
         why += f"to {100 / 900:.2f} % for each of its seconds"
-        yield ("about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)",
-               0.004 <= share <= 0.016, f"{100 * share:.2f} %", why)  # fmt: skip
+        yield say("about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)",
+                  0.004 <= share <= 0.016, f"{100 * share:.2f} %", why)  # fmt: skip
     costs = ", ".join(f"{100 * value:.2f}" for value in paid)
-    yield ("the overhead becomes smaller with longer terms (in nine of ten pairs)",
-           rising(paid) <= 0.1, f"{costs} % of the mean JCT", "")  # fmt: skip
-    yield ("longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
-           rising(loss) >= 0.9, ", ".join(map(percent, loss)), "")  # fmt: skip
-
-
-def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
-    """Return the directions that a series takes, without repetition.
-
-    Examples
-    --------
-    >>> turns([5, 4, 4, 3, 6]), turns([1, 2, 1])
-    ('-+', '+-')
-    >>> turns([100, 99, 99.5, 97, 100], 0.01), turns([100, 100.5, 100], 0.01)
-    ('-+', '')
-    """
-    found = ""
-    low = high = values[0]
-    for value in values[1:]:
-        low, high = min(low, value), max(high, value)
-        if value > low * (1 + tolerance) and found[-1:] != "+":
-            found += "+"
-        elif value < high * (1 - tolerance) and found[-1:] != "-":
-            found += "-"
-        if found[-1:] == "+":
-            low = high = max(high, value)
-        elif found:
-            low = high = min(low, value)
-    return found
+    yield say("the overhead becomes smaller with longer terms (in nine of ten pairs)",
+              rising(paid) <= 0.1, f"{costs} % of the mean JCT")  # fmt: skip
+    yield say("longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
+              rising(loss) >= 0.9, ", ".join(map(percent, loss)))  # fmt: skip
 
 
 def rising(values: Sequence[float]) -> float:
@@ -191,34 +171,34 @@ def rising(values: Sequence[float]) -> float:
 
 
 @over_seeds
-def fig10(study: Study) -> Iterator[Statement]:
+@each()
+def fig10(here: Place) -> Iterator[Statement]:
     """Judge the jobs' fairness, and show what the number rho < 0.95 is made of."""
-    for instance in study.instances:
-        for measure, since in (("loss", "first round"), ("loss_release", "submission")):
-            for own in ASTRAEA:
-                text = f"{own}: fewest jobs with rho < 0.95, counted from {since}"
-                yield _least(study, instance, own, measure, percent, text)
+    for measure, since in (("loss", "first round"), ("loss_release", "submission")):
         for own in ASTRAEA:
-            yield _in_order(study, instance, (own, "Themis", "YARN-CS"), "loss")
-        shares = [study.value(instance, p, "loss") for p in (ASTRAEA[0], "Themis", "YARN-CS")]
-        yield Statement(
-            "Shares of 7.1 % (ASTRAEA), 19.7 % (Themis) and 73.6 % (YARN-CS)", instance,
-            Agreement.OPEN, ", ".join(map(percent, shares)),
-            f"{OTHER_JOBS} and the paper does not say from when rho is counted",
-        )  # fmt: skip
-        yield from _metric_trap(study, instance)
+            text = f"{own}: fewest jobs with rho < 0.95, counted from {since}"
+            yield _least(here, own, measure, text)
+    for own in ASTRAEA:
+        yield _in_order(here, own)
+    shares = [here.value(p, "loss") for p in (ASTRAEA[0], "Themis", "YARN-CS")]
+    yield here.told(
+        "Shares of 7.1 % (ASTRAEA), 19.7 % (Themis) and 73.6 % (YARN-CS)",
+        ", ".join(map(percent, shares)),
+        f"{OTHER_JOBS} and the paper does not say from when rho is counted",
+    )  # fmt: skip
+    yield from _metric_trap(here)
 
 
-def _metric_trap(study: Study, instance: str) -> Iterator[Statement]:
+def _metric_trap(here: Place) -> Iterator[Statement]:
     """Jobs that never wait for GPUs have no loss, unless the wait for a round counts."""
     names = ("loss", "loss_release", "late", "expected")
     for empty, length in zip(EMPTY, (10, 60), strict=True):
-        loss, lost, late, expected = (study.value(instance, empty, name) for name in names)
+        loss, lost, late, expected = (here.value(empty, name) for name in names)
         if loss is not None and lost is not None:
-            yield judged(
+            yield here.say(
                 f"Where no job ever waits for GPUs, rounds of {length} s alone take more jobs "
                 "below 0.95, counted from submission, than the 7.1 % printed for ASTRAEA",
-                instance, lost > 0.071 and loss == 0,
+                lost > 0.071 and loss == 0,
                 f"{percent(lost)}, and run time / JCT < 0.95 for {percent(late)} (submissions "
                 f"spread evenly: {percent(expected)}); from the first round {percent(loss)}",
                 own=True,
@@ -226,173 +206,153 @@ def _metric_trap(study: Study, instance: str) -> Iterator[Statement]:
 
 
 @over_seeds
-def fig11(study: Study) -> Iterator[Statement]:
+@each()
+def fig11(here: Place) -> Iterator[Statement]:
     """Judge the users' fairness by windows."""
-    for instance in study.instances:
-        for own in ASTRAEA:
-            yield _most_users(study, instance, own)
-            for measure, by in WINDOWS:
-                text = f"{own}: fewest of the users' days below 1, by {by}"
-                yield _least(study, instance, own, measure, percent, text)
-        yield _best_and_worst(study, instance)
-        printed = ", ".join(f"{name} {value} %" for name, value in PRINTED_WINDOWS.items())
+    for own in ASTRAEA:
+        share = here.value(own, "served")
+        text = f"{own}: most users have rho of 1 or more (on their median day)"
+        yield (
+            _missing(here, text, [own]) if share is None
+            else here.say(text, share > 0.5, f"{percent(share)} of the users")
+        )  # fmt: skip
         for measure, by in WINDOWS:
-            names = (ASTRAEA[0], *list(PRINTED_WINDOWS)[1:])
-            yield Statement(
-                f"Shares of windows below 1: {printed}; by days and {by}", instance, Agreement.OPEN,
-                ", ".join(percent(study.value(instance, name, measure)) for name in names),
-                f"{OTHER_JOBS}, and the paper names neither the windows nor the fair share",
-            )  # fmt: skip
-        yield _factors(study, instance)
-        yield _told_apart(study, instance)
+            yield _least(here, own, measure, f"{own}: fewest of the users' days below 1, by {by}")
+    yield _best_and_worst(here)
+    printed = ", ".join(f"{name} {value} %" for name, value in PRINTED_WINDOWS.items())
+    for measure, by in WINDOWS:
+        names = (ASTRAEA[0], *list(PRINTED_WINDOWS)[1:])
+        yield here.told(
+            f"Shares of windows below 1: {printed}; by days and {by}",
+            ", ".join(percent(here.value(name, measure)) for name in names),
+            f"{OTHER_JOBS}, and the paper names neither the windows nor the fair share",
+        )  # fmt: skip
+    least = here.value(ASTRAEA[0], "days_below")
+    factors = sorted(v / least for v in here.known("days_below", BASELINES).values() if least)
+    ends = "none" if not factors else f"{times(factors[0])} to {times(factors[-1])}"
+    text = "The other schedulers have 1.3 to 9.42 times as many windows below 1 as ASTRAEA"
+    yield here.told(text, ends)
+    yield _told_apart(here)
 
 
-def _known(study: Study, instance: str, policies: Sequence[str], measure: str) -> dict[str, float]:
-    """What was measured, by policy."""
-    found = {p: study.value(instance, p, measure) for p in policies}
-    return {p: value for p, value in found.items() if value is not None}
-
-
-def _told_apart(study: Study, instance: str) -> Statement:
+def _told_apart(here: Place) -> Statement:
     """By (16) a user that asks for less than its quota is below 1 whoever schedules."""
-    policies = [p for p in study.policies if p not in QUOTAS]
-    shares = [_known(study, instance, policies, measure).values() for measure, _ in WINDOWS]
+    policies = [p for p in here.study.policies if p not in QUOTAS]
+    shares = [here.known(measure, policies).values() for measure, _ in WINDOWS]
     (a, b), (c, d) = ((min(own, default=0.0), max(own, default=0.0)) for own in shares)
-    return judged(
+    return here.say(
         "By (16) the share of days below 1 tells the policies apart less than by (8) (YARN-CS "
-        "and HiveD with their quotas aside)", instance, d - c < b - a,
+        "and HiveD with their quotas aside)", d - c < b - a,
         f"(16) {percent(c)} to {percent(d)}, (8) {percent(a)} to {percent(b)}", own=True,
     )  # fmt: skip
 
 
-def _most_users(study: Study, instance: str, own: str) -> Statement:
-    """Half of the paper's claim "most tenants >= 1" needs a number: the median day."""
-    share = study.value(instance, own, "served")
-    text = f"{own}: most users have rho of 1 or more (on their median day)"
-    if share is None:
-        return _missing(text, instance, [own])
-    return judged(text, instance, share > 0.5, f"{percent(share)} of the users")
-
-
-def _best_and_worst(study: Study, instance: str) -> Statement:
+def _best_and_worst(here: Place) -> Statement:
     text = "Of the others AlloX and then Gandiva-fair are best, YARN-CS and Tiresias-L worst"
-    shares = _known(study, instance, BASELINES, "days_below")
+    shares = here.known("days_below", BASELINES)
     order = sorted(shares, key=shares.__getitem__)
     measured = ", ".join(f"{p} {percent(shares[p])}" for p in order)
     if len(order) < len(BASELINES):
-        return _missing(text, instance, [p for p in BASELINES if p not in shares], measured)
+        return _missing(here, text, [p for p in BASELINES if p not in shares], measured)
     holds = order[:2] == ["AlloX", "Gandiva-fair"] and set(order[-2:]) == {"YARN-CS", "Tiresias-L"}
-    return judged(text, instance, holds, measured)
-
-
-def _factors(study: Study, instance: str) -> Statement:
-    own = study.value(instance, ASTRAEA[0], "days_below")
-    others = _known(study, instance, BASELINES, "days_below").values()
-    factors = sorted(other / own for other in others if own)
-    ends = "none" if not factors else f"{times(factors[0])} to {times(factors[-1])}"
-    text = "The other schedulers have 1.3 to 9.42 times as many windows below 1 as ASTRAEA"
-    return Statement(text, instance, Agreement.OPEN, ends, OTHER_JOBS)
+    return here.say(text, holds, measured)
 
 
 @over_seeds
-def fig12(study: Study) -> Iterator[Statement]:
+@each()
+def fig12(here: Place) -> Iterator[Statement]:
     """Judge the slowdowns."""
-    for instance in study.instances:
-        for own in ASTRAEA:
-            text = f"{own}: the least mean slowdown"
-            yield _least(study, instance, own, "mean_slowdown", times, text)
-            yield _above_all(study, instance, own)
-            slow, brief = (study.value(instance, own, name) for name in ("slow", "slow_brief"))
-            yield judged(
-                f"{own}: few jobs (here: under 5 %) have a slowdown above 5, most of them with run "
-                "times of a few rounds (here: under a minute)", instance,
-                (slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5),
-                f"{percent(slow)} of the jobs, {percent(brief)} of them",
-            )  # fmt: skip
+    for own in ASTRAEA:
+        yield _least(here, own, "mean_slowdown", f"{own}: the least mean slowdown")
+        yield _above_all(here, own)
+        slow, brief = (here.value(own, name) for name in ("slow", "slow_brief"))
+        yield here.say(
+            f"{own}: few jobs (here: under 5 %) have a slowdown above 5, most of them with run "
+            "times of a few rounds (here: under a minute)",
+            (slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5),
+            f"{percent(slow)} of the jobs, {percent(brief)} of them",
+        )  # fmt: skip
 
 
-def _above_all(study: Study, instance: str, own: str) -> Statement:
+def _above_all(here: Place, own: str) -> Statement:
     text = f"{own}: at every level of the CDF the least slowdown"
-    curves = {row.policy: row.curve for row in study.rows if row.instance == instance}
+    curves = {row.policy: row.curve for row in here.study.rows if row.instance == here.name}
     present = [p for p in BASELINES if p in curves]
     if own not in curves or not present:
-        return _missing(text, instance, [own, *BASELINES])
+        return _missing(here, text, [own, *BASELINES])
     best = [min(values) for values in zip(*(curves[p] for p in present), strict=True)]
     wins = sum(a <= b for a, b in zip(curves[own], best, strict=True))
-    return _or_missing(study, instance, text, wins == len(best), f"at {wins} of {len(best)} levels")
+    return _or_missing(here, text, wins == len(best), f"at {wins} of {len(best)} levels")
 
 
 @over_seeds
-def fig13(study: Study) -> Iterator[Statement]:
+@each()
+def fig13(here: Place) -> Iterator[Statement]:
     """Judge the mean completion times."""
-    for instance in study.instances:
-        for own in ASTRAEA:
-            text = f"{own}: the least mean JCT"
-            yield _least(study, instance, own, "mean_completion", seconds, text)
-        others = [p for p in BASELINES if p != "Tiresias-L"]
-        text = "Tiresias-L: the least mean JCT of the baselines (Section 6.5)"
-        yield _least(study, instance, "Tiresias-L", "mean_completion", seconds, text, others)
+    for own in ASTRAEA:
+        yield _least(here, own, "mean_completion", f"{own}: the least mean JCT")
+    others = [p for p in BASELINES if p != "Tiresias-L"]
+    text = "Tiresias-L: the least mean JCT of the baselines (Section 6.5)"
+    yield _least(here, "Tiresias-L", "mean_completion", text, others)
 
 
 def _least(
-    study: Study, instance: str, own: str, measure: str, write: Write, text: str,
-    others: Sequence[str] = BASELINES,
-) -> Statement:  # fmt: skip
+    here: Place, own: str, measure: str, text: str, others: Sequence[str] = BASELINES
+) -> Statement:
     """Judge whether a policy has less of a measure than all others of the paper."""
-    mine = study.value(instance, own, measure)
-    found = _known(study, instance, others, measure)
+    mine, write = here.value(own, measure), WRITTEN[measure]
+    found = here.known(measure, others)
     if mine is None or not found:
-        return _missing(text, instance, [own, *others])
+        return _missing(here, text, [own, *others])
     order = sorted(found, key=found.__getitem__)
     best = order[0]
     measured = f"{write(mine)}; {', '.join(f'{p} {write(found[p])}' for p in order[:2])}"
     if mine == found[best]:
-        why = "they are equal: this instance cannot tell them apart"
-        return Statement(text, instance, Agreement.OPEN, measured, why)
+        return here.told(text, measured, "they are equal: this instance cannot tell them apart")
     if mine > found[best]:
-        why = _unequal_terms(study, instance, best, measure, mine)
-        return judged(text, instance, False, measured, why)
-    return _or_missing(study, instance, text, True, measured, others)
+        return here.say(text, False, measured, _unequal_terms(here, best, measure, mine))
+    return _or_missing(here, text, True, measured, others)
 
 
-def _unequal_terms(study: Study, instance: str, best: str, measure: str, mine: float) -> str:
+def _unequal_terms(here: Place, best: str, measure: str, mine: float) -> str:
     """Name the cause where Tiresias-L is better only because it may stop jobs at any round."""
-    bound = study.value(instance, LEASED, measure) if best == "Tiresias-L" else None
+    bound = here.value(LEASED, measure) if best == "Tiresias-L" else None
     if bound is None or bound <= mine:
         return ""
     why = "Tiresias-L may stop a job at every round: if it had to keep to LTGF's leases, it had "
     return why + percent(bound)
 
 
-def _in_order(study: Study, instance: str, policies: Sequence[str], measure: str) -> Statement:
-    text = f"{policies[0]}: fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS"
-    known = _known(study, instance, policies, measure)
+def _in_order(here: Place, own: str) -> Statement:
+    text = f"{own}: fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS"
+    policies = (own, "Themis", "YARN-CS")
+    known = here.known("loss", policies)
     if len(known) < len(policies):
-        return _missing(text, instance, [p for p in policies if p not in known])
+        return _missing(here, text, [p for p in policies if p not in known])
     values = list(known.values())
     measured = ", ".join(map(percent, values))
     if values[0]:
         measured += f": 1 to {times(values[1] / values[0])} to {times(values[2] / values[0])} "
         measured += "(printed: 1 to 2.8 to 10.3)"
-    return judged(text, instance, all(a < b for a, b in pairwise(values)), measured)
+    return here.say(text, all(a < b for a, b in pairwise(values)), measured)
 
 
 def _or_missing(
-    study: Study, instance: str, text: str, holds: bool, measured: str,
-    others: Sequence[str] = BASELINES,
-) -> Statement:  # fmt: skip
+    here: Place, text: str, holds: bool, measured: str, others: Sequence[str] = BASELINES
+) -> Statement:
     """A comparison with some of the paper's policies can refute a claim about all, no more."""
-    there = {row.policy for row in study.rows if row.instance == instance}
+    there = {row.policy for row in here.study.rows if row.instance == here.name}
     missing = [p for p in others if p not in there]
     if holds and missing:
-        return Statement(text, instance, Agreement.PARTLY, measured, f"{_listing(missing)} not run")
-    return judged(text, instance, holds, measured)
+        why = f"{_listing(missing)} not run"
+        return Statement(text, here.name, Agreement.PARTLY, measured, why)
+    return here.say(text, holds, measured)
 
 
 def _missing(
-    text: str, instance: str, policies: Sequence[str], measured: str = "nothing"
+    here: Place, text: str, policies: Sequence[str], measured: str = "nothing"
 ) -> Statement:
-    return Statement(text, instance, Agreement.OPEN, measured, f"{_listing(policies)} not run")
+    return here.told(text, measured, f"{_listing(policies)} not run")
 
 
 def _listing(policies: Sequence[str]) -> str:
@@ -403,40 +363,35 @@ def _listing(policies: Sequence[str]) -> str:
 
 
 @over_seeds
-def fig14(study: Study) -> Iterator[Statement]:
+@each()
+def fig14(here: Place) -> Iterator[Statement]:
     """Judge what the size of the cluster does."""
     kinds = {
         "mean_completion": "a smaller mean JCT",
         "loss": "fewer jobs with rho < 0.95, counted from the first round,",
         "loss_release": "fewer jobs with rho < 0.95, counted from submission,",
     }
-    falling = (("mean_completion", "JCT", seconds), ("loss", "share of rho < 0.95", percent))
-    for instance in study.instances:
-        for measure, text in kinds.items():
-            theirs = _along(study, instance, "Tiresias-L", measure)
-            for own in ASTRAEA:
-                mine = _along(study, instance, own, measure)
-                if not mine or not theirs:
-                    continue
-                wins = [a < b for a, b in zip(mine, theirs, strict=True)]
-                said = f"{own}: {text} than Tiresias-L at every size"
-                ratio = times(_mean_ratio(mine, theirs))
-                measured = f"at {sum(wins)} of {len(wins)} sizes; mean ratio {ratio}"
-                yield judged(said, instance, all(wins), measured)
-        for policy in (*ASTRAEA, "Tiresias-L"):
-            for measure, text, write in falling:
-                if values := _along(study, instance, policy, measure):
-                    yield judged(f"{policy}: the {text} falls with every larger cluster", instance,
-                                 all(b <= a for a, b in pairwise(values)),
-                                 f"{write(values[0])} to {write(values[-1])}")  # fmt: skip
+    for measure, text in kinds.items():
+        theirs = _along(here, "Tiresias-L", measure)
+        for own in ASTRAEA:
+            mine = _along(here, own, measure)
+            if not mine or not theirs:
+                continue
+            wins = [a < b for a, b in zip(mine, theirs, strict=True)]
+            ratios = [a / b for a, b in zip(mine, theirs, strict=True) if b]
+            ratio = times(sum(ratios) / len(ratios) if ratios else None)
+            yield here.say(f"{own}: {text} than Tiresias-L at every size", all(wins),
+                           f"at {sum(wins)} of {len(wins)} sizes; mean ratio {ratio}")  # fmt: skip
+    for policy in (*ASTRAEA, "Tiresias-L"):
+        for measure, text in (("mean_completion", "JCT"), ("loss", "share of rho < 0.95")):
+            if values := _along(here, policy, measure):
+                first, last = (WRITTEN[measure](value) for value in (values[0], values[-1]))
+                yield here.say(f"{policy}: the {text} falls with every larger cluster",
+                               all(b <= a for a, b in pairwise(values)),
+                               f"{first} to {last}")  # fmt: skip
 
 
-def _along(study: Study, instance: str, policy: str, measure: str) -> list[float]:
-    known = [study.value(instance, policy, measure, x) for x in study.xs(instance)]
-    values = [value for value in known if value is not None]
-    return values if len(values) == len(known) else []
-
-
-def _mean_ratio(mine: Sequence[float], theirs: Sequence[float]) -> float | None:
-    ratios = [a / b for a, b in zip(mine, theirs, strict=True) if b]
-    return sum(ratios) / len(ratios) if ratios else None
+def _along(here: Place, policy: str, measure: str) -> list[float]:
+    """The means at every x; none where one is not defined."""
+    known = here.along(policy, measure)
+    return [*known.values()] if len(known) == len(here.xs) else []

@@ -10,7 +10,7 @@ by the code that a claim is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
@@ -28,7 +28,7 @@ from ....solvers.unisched.cells import Cells, fits_cells, free_cells, nondominat
 from ....solvers.unisched.consolidation import consolidated_rows
 from ....solvers.unisched.lease_schedule import least_laxity
 from ....solvers.unisched.nodes import Request, assign
-from ..claim import Claim, Sides, Verdict
+from ..claim import Claim, Mutant, Sides, claims_of, less
 
 __all__ = ["UNISCHED", "Gangs", "Leases"]
 
@@ -576,183 +576,209 @@ def _displaced(case: _Lease, *, scale: Fraction = Fraction(1)) -> Sides:
 FRIENDLY = (1, 2, 4, 8)
 
 
-def _claim(
-    verdict: Verdict, id: str, place: str, statement: str, evidence: str,
-    check: Callable[[Any], Sides | None], draw: Callable[[Rng], Any], **more: Any,
-) -> Claim[Any]:  # fmt: skip
-    """A claim of the paper at a place, or one of ours."""
-    source = place if place.startswith("ours") else f"{PAPER}, {place}"
-    return Claim(
-        id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
-        check=check, draw=draw, **more,
-    )  # fmt: skip
+def _one_gpu_less(case: Gangs) -> Sides | None:
+    """Of (14), not of the nodes."""
+    return _necessary(case, free_cells(_one_taken(case).free))
 
 
-_proved, _refuted = partial(_claim, Verdict.PROVED), partial(_claim, Verdict.REFUTED)
+def _refused_in_time(case: _Work) -> Sides:
+    refused = _refused(case, rounding="lossless").left
+    return Sides(refused, case.work >= case.deadline, "==")
+
+
+proved, refuted, _ = claims_of(PAPER)
 
 # id, place, statement, evidence, check, draw
 UNISCHED: tuple[Claim[Any], ...] = (
-    _proved("proposition-1", "Proposition 1",
+    proved("proposition-1", "Proposition 1",
         "Where (14) holds there is a consolidated placement.",
         "largest first, on any node with room",
         _sufficient, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
-        assumptions="gangs of 1, 2, 4 and 8 GPUs; N_g nodes have bit g in their free GPUs"),
-    _proved("proposition-1-converse", "ours",
+        assumptions="gangs of 1, 2, 4 and 8 GPUs; N_g nodes have bit g in their free GPUs",
+        mutant=Mutant(statement="also once a free GPU is taken",
+            check=partial(_sufficient, taken=True))),
+    proved("proposition-1-converse", "ours",
         "Where there is a consolidated placement, (14) holds.",
         "a node with f free GPUs has room for floor(f / 2^i) cells of level i",
         _necessary, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
-        assumptions="as proposition-1"),
-    _refuted("proposition-1-aligned", "ours",
+        assumptions="as proposition-1",
+        mutant=Mutant(statement="(14) holds with one free GPU less", check=_one_gpu_less)),
+    refuted("proposition-1-aligned", "ours",
         "The same with cells that are aligned blocks, as a buddy allocator has them.",
         "GPUs 0 and 3 are two cells of level 0, yet a gang of 2 fits",
         _aligned_cells, _draw_masks, assumptions="gangs of 1, 2 and 4 GPUs on nodes of 4",
         counterexamples={"2 on 1001": lambda: _Masks(((True, False, False, True),), (2,))}),
-    _proved("proposition-1-one-row", "(14)",
+    proved("proposition-1-one-row", "(14)",
         "Where all nodes are free, (14) for i = 0 implies it for i = 1, 2, 3.",
         "divide by 2^i and round down",
-        _one_row, partial(_draw_gangs, sizes=FRIENDLY, free=[8]), assumptions="as proposition-1"),
-    _refuted("proposition-1-4-gpus", "(14)",
+        _one_row, partial(_draw_gangs, sizes=FRIENDLY, free=[8]), assumptions="as proposition-1",
+        mutant=Mutant(statement="where one GPU is taken", check=partial(_one_row, taken=1))),
+    refuted("proposition-1-4-gpus", "(14)",
         "With N_3 = M / 8, others 0, the same holds on nodes of 4 GPUs.",
         "no node has a cell of level 3",
         _four_gpu_nodes, partial(_draw_gangs, sizes=FRIENDLY, free=[4], most=4),
         assumptions="all nodes are free; a gang of 8 is to be on one node, as the paper says",
         counterexamples={"8 on 4 + 4": lambda: Gangs((4, 4), (8,))}),
-    _proved("larger-first", "ours",
+    proved("larger-first", "ours",
         "Where (14) holds for gangs that are rounded up, gangs in order of falling size all find "
         "room, each on any node that has it.",
         "a gang takes no more of floor(f / 2^i) than its cell does",
         _larger_first, partial(_draw_gangs, sizes=range(1, 9), rounded=True), samples=600,
-        assumptions="gangs of 1 to 8 GPUs"),
-    _refuted("round-up", "ours, on Section III-C4",
+        assumptions="gangs of 1 to 8 GPUs",
+        mutant=Mutant(statement="also once a free GPU is taken",
+            check=partial(_larger_first, taken=True))),
+    refuted("round-up", "ours, on Section III-C4",
         "Where gangs fit consolidated, (14) holds for their round-up.",
         "3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, 3 and 2 "
         "fit, rounded up 4 + 4 + 2 = 10",
         _necessary, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs",
         counterexamples={
             "3 on 3": lambda: Gangs((3,), (3,)), "on 8": lambda: Gangs((8,), (3, 3, 2))}),
-    _proved("five-rows", "ours",
+    proved("five-rows", "ours",
         "Gangs of 1 to 8 GPUs fit consolidated on m free nodes of 8 if and only if five "
         "inequalities hold.",
         "enumeration for small m, Caratheodory's theorem for the others",
-        _within_rows, partial(_draw_alike, gpus=[8])),
-    _proved("partial-rows", "ours",
+        _within_rows, partial(_draw_alike, gpus=[8]),
+        mutant=Mutant(statement="four are enough", check=partial(_within_rows, but=1))),
+    proved("partial-rows", "ours",
         "The same on m nodes that have c < 8 free GPUs, with at most five inequalities; on nodes "
         "of 4 with two.",
         "as five-rows",
-        _within_rows, partial(_draw_alike, gpus=range(1, 8))),
-    _proved("section-2b-round-up", "Section II-B",
+        _within_rows, partial(_draw_alike, gpus=range(1, 8)),
+        mutant=Mutant(statement="all but the last are enough",
+            check=partial(_within_rows, but=1))),
+    proved("section-2b-round-up", "Section II-B",
         "Of four gangs of 6 on three nodes of 8, and in general of 8 m / 6 on m, only m are "
         "placed consolidated.",
         "no node holds two",
-        partial(_example, split=False), partial(_draw_number, most=9), samples=20),
-    _proved("section-2b-split", "Section II-B",
+        partial(_example, split=False), partial(_draw_number, most=9), samples=20,
+        mutant=Mutant(statement="m + 1 are placed", sides=less(-1))),
+    proved("section-2b-split", "Section II-B",
         "All of them are placed if they may be split.",
         "GPUs are enough",
-        partial(_example, split=True), partial(_draw_number, most=9), samples=20),
-    _proved("two-allocations", "ours",
+        partial(_example, split=True), partial(_draw_number, most=9), samples=20,
+        mutant=Mutant(statement="one of them is not placed", sides=less(1))),
+    proved("two-allocations", "ours",
         "Of the covers of a gang by cells, the round-up and one cell a GPU are enough.",
         "no other takes fewer GPUs at the same speed",
         _dominated, _draw_gang,
-        assumptions="speed tells one node from several, nothing else (2); all nodes are free"),
-    _refuted("printed-model", "(4)-(14)",
+        assumptions="speed tells one node from several, nothing else (2); all nodes are free",
+        mutant=Mutant(statement="the round-up is enough",
+            check=partial(_dominated, consolidated=True))),
+    refuted("printed-model", "(4)-(14)",
         "A selection that satisfies (5)-(14) can be scheduled.",
         "x = 0, y = 0 and s = 1 satisfy everything, on no GPU at all",
         _vacuous, _draw_leases, assumptions="one deadline a job, worth 1",
         counterexamples={"1 on 0": lambda: Leases((0,), ((1, 1, 1),))}),
-    _proved("prefixes", "ours",
+    proved("prefixes", "ours",
         "Gangs that may run in part get L of their first Q leases if and only if, for every t, "
         "what must run in the first t leases fits into them.",
         "minimum cut",
-        _prefix, _draw_leases, assumptions="C_k does not fall"),
-    _refuted("prefixes-falling", "ours",
+        _prefix, _draw_leases, assumptions="C_k does not fall",
+        mutant=Mutant(statement="for all leases together", check=partial(_prefix, last=True))),
+    refuted("prefixes-falling", "ours",
         "The same where C_k falls.",
         "a later lease can be the narrow one: 1 GPU twice, but lease 1 has none, though 1 <= 2 "
         "and 2 <= 2 + 0",
         _prefix, partial(_draw_leases, rising=False),
         counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))}),
-    _proved("compact-equal", "ours",
+    proved("compact-equal", "ours",
         "Whole gangs that satisfy the prefixes have a schedule if all are of one size.",
         "flows of integer capacities are integral",
-        _integral, _draw_equal, assumptions="the size divides every C_k, and C_k does not fall"),
-    _refuted("compact-mixed", "ours",
+        _integral, _draw_equal, assumptions="the size divides every C_k, and C_k does not fall",
+        mutant=Mutant(statement="with a GPU less in each lease",
+            check=partial(_integral, taken=1))),
+    refuted("compact-mixed", "ours",
         "The same for gangs of any sizes.",
         "a knapsack in every lease",
         _integral, _draw_leases, assumptions="C_k does not fall, and no gang is larger",
         counterexamples={"1 twice and 2": lambda: Leases((2, 2), ((1, 2, 2), (2, 1, 2)))}),
-    _proved("compact-additive", "ours",
+    proved("compact-additive", "ours",
         "Gangs that satisfy the prefixes have a schedule with a_max - 1 GPUs more in every lease.",
         "rounding as for unrelated machines: a lease gains less than one gang",
         partial(_integral, additive=True), _draw_passing, samples=200,
-        assumptions="C_k does not fall"),
-    _refuted("least-laxity", "ours",
+        assumptions="C_k does not fall",
+        mutant=Mutant(statement="a_max - 2 GPUs more are enough",
+            check=partial(_integral, additive=True, taken=1))),
+    refuted("least-laxity", "ours",
         "Lease by lease, least laxity first, larger gangs before smaller ones, completes all "
         "gangs that can be completed together.",
         "two gangs of equal laxity can waste GPUs side by side",
         _laxity, _draw_leases, assumptions="equal leases, all gangs there from the start",
         counterexamples={"1, 2, 2, 4 on 4": lambda: Leases(
             (4,) * 3, ((4, 1, 3), (2, 1, 1), (2, 1, 2), (1, 2, 3)))}),
-    _proved("least-laxity-equal", "ours",
+    proved("least-laxity-equal", "ours",
         "It does if all gangs are of one size.",
         "the prefixes go on to hold after each lease",
-        _laxity, _draw_equal, assumptions="as least-laxity"),
-    _proved("lossless", "Section III-C4, corrected",
+        _laxity, _draw_equal, assumptions="as least-laxity",
+        mutant=Mutant(statement="also with the GPUs of a gang less in each lease",
+            check=partial(_laxity, taken=True))),
+    proved("lossless", "Section III-C4, corrected",
         "With Q = floor((D - r) / T) + 1, r the work in the last lease, a job is refused if and "
         "only if D < T^dur.",
         "L T - T + r = T^dur",
-        partial(_refused, rounding="lossless"), _draw_work),
-    _proved("lossless-in-time", "Section III-C4, corrected",
+        partial(_refused, rounding="lossless"), _draw_work,
+        mutant=Mutant(statement="if D <= T^dur", check=_refused_in_time)),
+    proved("lossless-in-time", "Section III-C4, corrected",
         "A job that gets any L of these Q leases ends by its deadline.",
         "its last lease begins by (Q - 1) T, and r seconds of it are needed",
-        _in_time, _draw_work),
-    _refuted("rounding", "ours, on Section III-C4",
+        _in_time, _draw_work,
+        mutant=Mutant(statement="a second before its deadline", sides=less(1))),
+    refuted("rounding", "ours, on Section III-C4",
         "With L = ceil(T^dur / T) and Q = floor(D / T) a job is refused if and only if D < T^dur.",
         "a job ends within its last lease",
         partial(_refused, rounding="paper"), _draw_work,
         counterexamples={"1 s of 2": lambda: _Work(1, 1, 2)}),
-    _refuted("rounding-twice", "(12)",
+    refuted("rounding-twice", "(12)",
         "On an allocation of speed phi a job needs ceil(L / phi) leases.",
         "L is rounded before it is divided",
         _double, _draw_slow,
         counterexamples={"half a lease at half speed": lambda: _Work(1, 2, 2, FULL_SPEED // 2)}),
-    _proved("eq-3", "eq. (3)",
+    proved("eq-3", "eq. (3)",
         "Eq. (3) is (n - 1) (m - n) / m times t^sr.",
         "hypergeometric mean",
-        _mean_interruptions, _draw_spread),
-    _proved("eq-3-mean", "eq. (3)",
+        _mean_interruptions, _draw_spread,
+        mutant=Mutant(statement="n (m - n) / m", check=partial(_mean_interruptions, all_n=True))),
+    proved("eq-3-mean", "eq. (3)",
         "It is the mean number of interruptions if every choice of n among m leases is equally "
         "likely.",
         "a run begins where a lease is chosen and the one before is not",
-        _counted, _draw_spread),
-    _refuted("eq-3-iterated", "ours",
+        _counted, _draw_spread,
+        mutant=Mutant(statement="with m + 1 for m", check=partial(_counted, more=1))),
+    refuted("eq-3-iterated", "ours",
         "To put n into (3) and the result into n again comes to an end.",
         "(n - 1) (m - n) falls for n > (m + 1) / 2: work of 40 s, t^sr of 1 s; n = 4 gives 40 + 3 "
         "/ 5 s, which is 5 leases, n = 5 gives 40 s, which is 4",
         _iterated, _draw_suspended,
         counterexamples={"T = 10, m = 5": lambda: _Work(40, 50, 10, cost=1)}),
-    _proved("eq-3-least", "eq. (3), corrected",
+    proved("eq-3-least", "eq. (3), corrected",
         "The least n that is enough for itself exists wherever the work alone is in time, and is "
         "at most Q.",
         "n = m is always enough",
-        _enough, _draw_suspended),
-    _refuted("best-effort-half", "Section III-B3",
+        _enough, _draw_suspended,
+        mutant=Mutant(statement="one lease less is enough", check=partial(_enough, fewer=1))),
+    refuted("best-effort-half", "Section III-B3",
         "A best-effort job of n leases, suspended with probability 1/2, is suspended n / 2 times "
         "in the mean.",
         "between n leases there are n - 1 boundaries",
         _half, partial(_draw_number, most=8), samples=8,
         counterexamples={"n = 1": lambda: 1}),
-    _proved("best-effort-mean", "Section III-B3, corrected",
+    proved("best-effort-mean", "Section III-B3, corrected",
         "It is suspended (n - 1) / 2 times in the mean.",
         "as best-effort-half",
-        partial(_half, repaired=True), partial(_draw_number, most=8), samples=20),
-    _refuted("weights", "Section III-C2",
+        partial(_half, repaired=True), partial(_draw_number, most=8), samples=20,
+        mutant=Mutant(statement="n / 2 times", check=_half)),
+    refuted("weights", "Section III-C2",
         "Rewards of 1 for profilers and up to 100 for deadlines ensure that profilers do not "
         "impact deadlines.",
         "many profilers outweigh a late deadline",
         _displaced, _draw_lease,
         counterexamples={"21 for 20": lambda: _Lease(21, ((21, 20),), 21)}),
-    _proved("weights-lexicographic", "Section III-C2, corrected",
+    proved("weights-lexicographic", "Section III-C2, corrected",
         "Rewards of 1 / (n + 1) for n profilers do, where rewards for deadlines are integers.",
         "all profilers together are worth less than 1",
         lambda case: _displaced(case, scale=Fraction(case.profilers + 1)),
-        partial(_draw_lease, values=(1, 2, 3))),
+        partial(_draw_lease, values=(1, 2, 3)),
+        mutant=Mutant(statement="rewards of 2 / (n + 1) do",
+            check=lambda case: _displaced(case, scale=Fraction(case.profilers + 1, 2)))),
 )  # fmt: skip

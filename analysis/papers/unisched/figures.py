@@ -56,10 +56,6 @@ from . import statements as said
 from .referee import referee
 from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
 
-__all__ = [
-    "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
-]  # fmt: skip
-
 SEEDS = (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
 WORKLOADS = tuple(f"{kind}_{family}" for kind in "HP" for family in FAMILIES)
@@ -421,21 +417,20 @@ def _figure(
     title: str,
     measures: Sequence[str],
     cells: Callable[..., Iterable[FigureCell]],
-    drawing: Callable[[Any], Any],
     settings: Mapping[str, Any] = _SETTINGS,
     **more: Any,
 ) -> Experiment:
     """One figure, judged by the function of `statements` that has its name."""
     return Experiment(
         name=f"unisched:{name}", title=title, measures={own: HEADINGS[own] for own in measures},
-        cells=cells, drawing=drawing, facts=_facts, settings=settings, referee=referee,
-        statements=getattr(said, name), **more,
+        cells=cells, facts=_facts, settings=settings, referee=referee,
+        statements=getattr(said, name), panels=pictures.PANELS[name], looks=pictures.LOOKS, **more,
     )  # fmt: skip
 
 
 table3 = _figure(
     "table3", "Table III: T[m], m jobs in 8 hours on 64 GPUs", ("miss", "jct", "ratio"),
-    _testbeds, pictures.testbed, steps=(runs.with_ratios,),
+    _testbeds, steps=(runs.with_ratios,),
     settings={
         **_SETTINGS, "offered load": "as it comes",
         "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
@@ -443,7 +438,7 @@ table3 = _figure(
     },
 )  # fmt: skip
 fig5 = _figure(
-    "fig5", "Fig. 5(a): reward by completion time", ("reward", "last"), _rewards, pictures.rewards,
+    "fig5", "Fig. 5(a): reward by completion time", ("reward", "last"), _rewards,
     levels=MINUTES,
     settings={
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
@@ -452,30 +447,30 @@ fig5 = _figure(
 )  # fmt: skip
 fig6 = _figure(
     "fig6", "Fig. 6: schedulers by workload and by job density",
-    ("miss", "latency_ratio", "latency", "ratio"), _schedulers, pictures.schedulers,
+    ("miss", "latency_ratio", "latency", "ratio"), _schedulers,
     axis="job density (%)", steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig7 = _figure(
     "fig7", "Fig. 7(c), (d): errors of the estimator", ("mean", "median", "slo_error", "be_error"),
-    _errors, pictures.errors, axis="epochs seen (%)",
+    _errors, axis="epochs seen (%)",
 )  # fmt: skip
 fig8 = _figure(
     "fig8", "Fig. 8: suspensions of a job under UniSched", ("suspensions",), _plain,
-    pictures.suspensions, steps=(_by_kind,),
+    steps=(_by_kind,),
 )  # fmt: skip
 fig9 = _figure(
     "fig9", "Fig. 9: parts of the estimator",
     ("miss", "ratio", "metric_miss", "latency", "wait", "longest_wait"), _parts,
-    pictures.estimator, axis="x", steps=(runs.with_ratios, _without_waits),
+    axis="x", steps=(runs.with_ratios, _without_waits),
 )  # fmt: skip
 fig10 = _figure(
     "fig10", "Fig. 10: parts of the selector",
     ("miss", "ratio", "latency", "jobs", "columns", "rows", "iterations", "gap"), _selectors,
-    pictures.selector, axis="x", steps=(runs.with_ratios,),
+    axis="x", steps=(runs.with_ratios,),
 )  # fmt: skip
 fig10d = _figure(
     "fig10d", "Fig. 10(d): seconds of the selector, on the machine that wrote this",
-    ("options_seconds", "cold_seconds", "warm_seconds"), _queues, pictures.selector_seconds,
+    ("options_seconds", "cold_seconds", "warm_seconds"), _queues,
     axis="GPUs", timed=True,
     settings={
         "generator": "gangsched.instances.deadlines.queue_snapshot, seed 0",
@@ -484,11 +479,11 @@ fig10d = _figure(
 )  # fmt: skip
 fig11 = _figure(
     "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "ratio", "latency_ratio", "latency"),
-    _allocations, pictures.hostile, axis="hostile jobs (%)",
+    _allocations, axis="hostile jobs (%)",
     steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig12 = _figure(
     "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
-    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), _between, pictures.chronus,
+    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), _between,
     steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip

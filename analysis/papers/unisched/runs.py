@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from statistics import fmean
@@ -34,6 +34,7 @@ from ...driving.drive import drive, instance_hash
 from ...driving.run import EventKind, Run
 from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
+from .. import experiment
 from ..experiment import FigureCell, Finished
 from ..study import Values, short
 from .statements import (
@@ -47,12 +48,6 @@ from .statements import (
     jobs_of,
     knows,
 )
-
-__all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "PATIENCE", "POLICIES", "PROFILERS", "ROUND", "SIZES",
-    "DeadlineWorkload", "Make", "Sizes", "WorkloadSize", "and_bounds", "cell_of", "errors",
-    "facts_of", "measure", "normalised", "with_ratios",
-]  # fmt: skip
 
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
 PATIENCE = 21_600  # s
@@ -219,16 +214,6 @@ def cell_of(
     )  # fmt: skip
 
 
-def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
-    """Return the cells, and those of their bounds: that of elastic jobs for who changes gangs."""
-    runs = list(cells)
-    kinds = {(cell.workload, bound_of(cell)): cell for cell in runs if cell.make is not None}
-    return runs + [
-        replace(cell, policy=kind, run=_bound, make=None, same=f"{kind} of {cell.workload!r}")
-        for (_, kind), cell in kinds.items()
-    ]
-
-
 def bound_of(cell: FigureCell) -> str:
     """Return which bound holds for the policy of a cell."""
     made = cell.make()
@@ -345,17 +330,13 @@ def _bound(cell: FigureCell) -> Values:
     return {"bound": float(bound.value)}
 
 
-def with_ratios(finished: Finished) -> Finished:
-    """Add the certified ratio: what any policy could win at most over what this one won."""
-    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
-    found: Finished = []
-    for cell, own in finished:
-        if "reward" in own:
-            bound = bounds[cell.workload, bound_of(cell)]
-            own = {**own, "ratio": short(bound / own["reward"] if own["reward"] else None)}
-        if "bound" not in own:
-            found.append((cell, own))
-    return found
+def _ratio(own: Values, bound: float) -> Values:
+    """What any policy could win at most over what this one won."""
+    return {"ratio": short(bound / own["reward"] if own["reward"] else None)}
+
+
+and_bounds = partial(experiment.and_bounds, bound_of=bound_of, run=_bound)
+with_ratios = partial(experiment.over_bounds, bound_of=bound_of, divide=_ratio)
 
 
 def normalised(finished: Finished) -> Finished:
