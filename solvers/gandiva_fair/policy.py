@@ -1,8 +1,9 @@
 """Gandiva_fair: tickets, split stride, balance, work conservation, and traded GPU models.
 
 Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters for
-Deep Learning", EuroSys 2020. The whole system, as a decision goes through it; :class:`PlainSharing`
-has a method for each step, in plain Python, and :class:`CompiledSharing` decides the same.
+Deep Learning", EuroSys 2020. The whole system, as a decision goes through it; `PlainSharing` in
+tests/plain_sharing.py has a method for each step in plain Python, and :mod:`.sharing_steps` decides
+the same as machine code.
 
 ========  =================================================  ================================
 section   step                                               method of `PlainSharing`
@@ -64,15 +65,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
-from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
+from ..policy import Decision, Floats, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile, Rooms, among, fits
-from .sharing import Columns, CompiledSharing, Models, SharingLimits, Start
+from .sharing import CompiledSharing, Models, SharingLimits
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
 __all__ = ["GandivaFair", "Profile", "TicketSharing"]
@@ -173,50 +174,6 @@ class GandivaFair:
         return LiteralSharing(self, cluster)
 
 
-class SharingSteps(Protocol):
-    """What decides, in plain Python or compiled; see `PlainSharing`."""
-
-    @property
-    def known(self) -> int:
-        """How many jobs it knows."""
-        ...
-
-    @property
-    def worth(self) -> Floats:
-        """Effective tickets of each user, in GPUs."""
-        ...
-
-    def meet(self, new: Ints, columns: Columns, kinds: Sequence[int], able: Models) -> None:
-        """Note jobs that have come."""
-        ...
-
-    def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
-        """Note who waits and who runs at this round."""
-        ...
-
-    def user_speeds(self) -> tuple[Floats, Floats]:
-        """Return the speeds of each user on the models, as far as they are known."""
-        ...
-
-    def set_shares(self, shares: Floats) -> None:
-        """Take the users' shares of the models."""
-        ...
-
-    def decide(
-        self, now: int, part: float, *, begins: bool
-    ) -> tuple[Sequence[int] | Ints, Sequence[Start]]:
-        """Return who stops, and who starts where."""
-        ...
-
-    def save(self) -> dict[str, Any]:
-        """Return what it remembers, as plain data."""
-        ...
-
-    def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        ...
-
-
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -232,7 +189,7 @@ class TicketSharing:
     def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
         self.policy = policy
         self._rooms = Rooms(cluster)
-        self._core: SharingSteps | None = None
+        self._core: CompiledSharing | None = None
         self._saved: Mapping[str, Any] | None = None
         self._traded_by = np.zeros(0, dtype=np.bool_)  # who had jobs when shares were traded last
         self._trades: list[Trade] = []
@@ -295,7 +252,7 @@ class TicketSharing:
         quantum = state.rules.lease_length
         return (state.now // quantum + 1) * quantum
 
-    def _begin(self, state: State) -> SharingSteps:
+    def _begin(self, state: State) -> CompiledSharing:
         """What is known of this run, where the first decision is due."""
         policy, models = self.policy, state.models_by_speed
         nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
@@ -321,11 +278,11 @@ class TicketSharing:
 
     def sharing(
         self, sizes: list[list[int]], nodes: list[list[int]], quota: Floats, limits: SharingLimits
-    ) -> SharingSteps:
+    ) -> CompiledSharing:
         """Return what decides, before anybody has come."""
         return CompiledSharing(sizes, nodes, quota, limits)
 
-    def _meet(self, state: State, core: SharingSteps, until: int | None = None) -> None:
+    def _meet(self, state: State, core: CompiledSharing, until: int | None = None) -> None:
         """Take note of jobs that have come."""
         new = state.arrived[core.known : until]
         if not new.size:
@@ -351,7 +308,7 @@ class TicketSharing:
             self._able[gang, *fast] = able
         return able
 
-    def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
+    def _share(self, state: State, core: CompiledSharing, *, begins: bool) -> None:
         """Fair shares of the models, and trades; on one model they are what tickets are worth."""
         if len(self._gpus) == 1:
             return
@@ -363,7 +320,7 @@ class TicketSharing:
         shares = worth[:, None] * (self._gpus / self._gpus.sum())
         core.set_shares(self._traded(state, core, shares) if trades else shares)
 
-    def _traded(self, state: State, core: SharingSteps, shares: Floats) -> Floats:
+    def _traded(self, state: State, core: CompiledSharing, shares: Floats) -> Floats:
         """Shares after the trades of users whose speeds are known."""
         speeds, demand = core.user_speeds()
         users = np.flatnonzero(self._traded_by & np.isfinite(speeds).any(axis=1))

@@ -1,4 +1,4 @@
-"""Compiled :class:`gangsched.solvers.gandiva_fair.sharing.PlainSharing`: who is where, and shares.
+"""Who is where and what users own, as machine code; `PlainSharing` in tests reads easier.
 
 The steps of a decision are in :mod:`gangsched.solvers.gandiva_fair.sharing_steps`. Nodes are
 numbered model after model. A job has three places, entry after entry from its `offset` on: its

