@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 import gangsched as gs
 import web_page
+from called import called
 from gangsched.analysis.papers.experiment import Experiment, FigureCell
-from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances.io import write_json
@@ -70,14 +70,7 @@ def runner(
     monkeypatch.chdir(folder)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
-    def run(*args: object) -> Outcome:
-        with pytest.raises(SystemExit) as caught:
-            main([str(arg) for arg in args])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return Outcome(caught.value.code, seen.out, seen.err)
-
-    return run
+    return lambda *args: Outcome(*called(capsys, *args))
 
 
 def environment(**more: str) -> dict[str, str]:

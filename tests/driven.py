@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.run import Run
+from gangsched.analysis.driving.segments import Segments
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Stop
 from gangsched.solvers.placement import place_by_speed
@@ -85,6 +86,15 @@ def one_run(case: Case, policy: Policy, data: st.DataObject) -> Run:
     if part.checkpoint is not None:
         assert checked(case, policy, resume=part.checkpoint) == whole
     return whole
+
+
+def profiles(run: Run) -> list[tuple[int, int, int, int]]:
+    """Profiling runs as (job, start, end, GPUs)."""
+    found = Segments.of(run)
+    return [
+        (int(found.job[k]), int(found.start[k]), int(found.end[k]), int(found.gpus[k]))
+        for k in np.flatnonzero(found.profile)
+    ]
 
 
 @st.composite

@@ -25,6 +25,12 @@ class Line:
     user: str
 
 
+def text(path: Path, *lines: str) -> Path:
+    """Write a file of these lines."""
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 def when(minutes: int) -> str:
     return str(START + timedelta(minutes=minutes))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
+from called import called
 from gangsched import Cluster, Instance, Job, User
 from gangsched.analysis.show import run_plots
-from gangsched.cli import main
 
 Replay = Callable[..., tuple[int, str, str]]
 
@@ -119,14 +120,7 @@ def runner(
     Path("log.csv").write_text("\n".join(lines(ROWS)) + "\n")
     Path("theirs.py").write_text(POLICIES)
 
-    def run(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(["replay", *map(str, args)])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, seen.out, seen.err
-
-    return run
+    return partial(called, capsys, "replay")
 
 
 def leave_out_pictures(monkeypatch: pytest.MonkeyPatch) -> None:

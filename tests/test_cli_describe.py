@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gangsched.cli import main
+from called import called
 
 Describe = Callable[..., tuple[int, str, str]]
 
@@ -24,14 +25,7 @@ def describe(
     lines = [f"2017-10-07 0{h}:00:00,{s},{g},{vc}" for h, (g, s, vc) in enumerate(rows)]
     Path("log.csv").write_text("\n".join(["timestamp,duration,num_gpus,cluster", *lines, ""]))
 
-    def run(*args: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(["describe", *args])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, seen.out, seen.err
-
-    return run
+    return partial(called, capsys, "describe")
 
 
 TRACE = ("log.csv", "--reader", "philly-csv")

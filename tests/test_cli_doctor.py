@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gangsched.cli import doctor, main
+from called import called
+from gangsched.cli import doctor
 from gangsched.cli.compare import _parsed
-
-
-def called(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(args)
-    out, err = capsys.readouterr()
-    return int(str(end.value.code)), out, err
 
 
 def test_a_table_and_the_same_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

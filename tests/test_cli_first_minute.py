@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangsched.cli.app import main
+from called import called
 
 LOG = (
     "JobID;User;ReqGPUs;SubmitTime;StartTime;EndTime;State\n"
@@ -25,14 +25,7 @@ def call(
     monkeypatch.chdir(tmp_path)
     Path("jobs.csv").write_text(LOG)
 
-    def called(*args: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([args[0], "jobs.csv", *args[1:]])
-        out, err = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, out, err
-
-    return called
+    return lambda name, *args: called(capsys, name, "jobs.csv", *args)
 
 
 def test_describe_does_not_deny_what_is_recorded(call: Any) -> None:

@@ -8,9 +8,9 @@ from unicodedata import category
 
 import pytest
 
+from called import called
 from exports import EXPORTS, entries, write
 from gangsched import registry
-from gangsched.cli import main
 
 ROWS = """id,user,gpus,submit,duration
 a,ann,2,2024-05-01T09:00:00,3600
@@ -52,15 +52,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "own.py").write_text(POLICY)
     (tmp_path / "list.txt").write_text("60\n120\n")
     return tmp_path
-
-
-def called(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(args)
-    out, err = capsys.readouterr()
-    code = caught.value.code
-    assert isinstance(code, int)
-    return code, out, err
 
 
 REPLAY = ("--nodes", "1", "--gpus-per-node", "8", "--policies", "fifo,srtf")

@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from called import called
 from gangsched.analysis.comparing.revenue import fairness_variance, money_of
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.cli import main
 from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
@@ -35,14 +36,7 @@ def gangsched_(
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "160")
 
-    def run(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main([str(arg) for arg in args])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, seen.out, seen.err
-
-    return run
+    return partial(called, capsys)
 
 
 SIZES = ("--jobs", 8, "--nodes", 15, "--seed", 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gangsched.cli import main
+from called import called
 from gangsched.instances.traces import catalogue, read_auto, read_swf, recognise
 from gangsched.instances.traces.auto import HEAD
 from gangsched.instances.traces.catalogue import TRACES, KnownFile
@@ -26,15 +26,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text(ROWS)
     return tmp_path
-
-
-def called(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(args)
-    out, err = capsys.readouterr()
-    code = caught.value.code
-    assert isinstance(code, int)
-    return code, out, err
 
 
 # --- convert -------------------------------------------------------------------------------------

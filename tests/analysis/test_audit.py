@@ -12,12 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import gangsched as gs
+from called import called
 from clean_logs import FIELDS, CleanLog, clean_log
 from few import first
 from gangsched.analysis.audit import Audit
 from gangsched.analysis.proofs.verify import InvalidCertificate
 from gangsched.analysis.proofs.verify_audit import verify_finding
-from gangsched.cli.app import app, main
+from gangsched.cli.app import app
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
 from gangsched.instances.io import save
 from gangsched.instances.traces import LogRow, ReadReport, Trace
@@ -563,7 +564,7 @@ def test_quotas_are_a_mapping(quotas: Any) -> None:
 # --- the command ---------------------------------------------------------------------------------
 
 
-def called(*args: str) -> Any:
+def invoked(*args: str) -> Any:
     return CliRunner().invoke(app, ["audit", *args])
 
 
@@ -573,15 +574,15 @@ def test_the_command_ends_with_1_where_something_is_proved_wrong(tmp_path: Path)
     path = str(tmp_path / "log.csv")
     save(tmp_path / "cluster.json", Instance(log.cluster, []))
     (tmp_path / "vc.csv").write_text("vc,num\n" + "".join(f"{u},1\n" for u in log.quotas))
-    fine = called(path, "--cluster", str(tmp_path / "cluster.json"))
+    fine = invoked(path, "--cluster", str(tmp_path / "cluster.json"))
     assert fine.exit_code == 0, fine.output
     assert fine.stdout.endswith("nothing found\n")
-    broken = called(path, "--nodes", "1", "--gpus-per-node", "1", "--json", "-")
+    broken = invoked(path, "--nodes", "1", "--gpus-per-node", "1", "--json", "-")
     assert broken.exit_code == 1
     found = json.loads(broken.stdout)
     assert found["findings"][0]["kind"] == "a gang wider than the cluster"
     assert found["findings"][0]["proof"]["rule"] == "cluster"
-    quotas = called(path, "--quotas", str(tmp_path / "vc.csv"), "--gpus-per-node", "1")
+    quotas = invoked(path, "--quotas", str(tmp_path / "vc.csv"), "--gpus-per-node", "1")
     assert quotas.exit_code == 1
     assert "beyond the quota" in quotas.stdout
 
@@ -603,14 +604,14 @@ def test_quotas_are_the_largest_of_the_days_of_the_log(tmp_path: Path) -> None:
         ("2020-04-02,3,6,9\n", 1),
     ):
         sizes.write_text(head + rows)
-        done = called(str(path), "--quotas", str(sizes))
+        done = invoked(str(path), "--quotas", str(sizes))
         assert done.exit_code == code, done.output
 
 
 def test_a_long_queue_is_no_failure(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("id,gpus,submit,duration\n" + "".join(f"{i},4,{i},86400\n" for i in range(9)))
-    done = called(str(path), "--nodes", "1", "--gpus-per-node", "4")
+    done = invoked(str(path), "--nodes", "1", "--gpus-per-node", "4")
     assert done.exit_code == 0, done.output
     assert "odd: demand over capacity: " in done.stdout
 
@@ -632,9 +633,7 @@ def test_bad_input_is_one_line(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     clean_log(4).read(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", *args])
-    err = capsys.readouterr().err
-    assert ended.value.code == 2
+    code, _, err = called(capsys, "audit", *args)
+    assert code == 2
     assert text in err
     assert err.count("\n") == 1

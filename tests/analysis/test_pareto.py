@@ -9,11 +9,11 @@ import pytest
 
 import gangsched as gs
 from brute_force import every_schedule
+from called import called
 from few import each_seed
 from gangsched.analysis.comparing.pareto import ParetoFront, pareto_front, pooled
 from gangsched.analysis.show import plots
 from gangsched.analysis.show.pareto_plot import SHIFTS, _box, _overlap, _shifts, pareto_plot
-from gangsched.cli import main
 from gangsched.formulations import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.registry import PROBLEMS
@@ -81,13 +81,13 @@ def test_the_command_draws_all_solvers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", "rar-contention-1", "--no-report", "--pareto", "front.svg"])
-    assert caught.value.code == 0
+    args = ("--no-report", "--pareto", "front.svg")
+    code, out, _ = called(capsys, "compare", "rar-contention-1", *args)
+    assert code == 0
     text = (tmp_path / "front.svg").read_text()
     unplaced = {"sjf-bco:printed"}  # the printed search finds nothing within the horizon
     assert all(name in text for name in SOLVERS if name not in unplaced)
-    assert "front.svg" in capsys.readouterr().out
+    assert "front.svg" in out
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,9 @@ def test_bad_pictures_are_refused_before_the_work(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     picture = "front.pdf" if "must" in reason else "front.svg"
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", *args, "--no-report", "--pareto", picture])
-    assert caught.value.code == 2
-    assert reason in capsys.readouterr().err
+    code, _, err = called(capsys, "compare", *args, "--no-report", "--pareto", picture)
+    assert code == 2
+    assert reason in err
     assert not list(tmp_path.iterdir())
 
 

@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.core.base.block import BlockData
 
+from clock import Clock
 from gangsched.formulations import limited as limiting
 from gangsched.formulations.limited import OutOfTime, check_time, limited, time_is_over
 from gangsched.formulations.problem import NoModel
@@ -105,17 +106,6 @@ def test_rows_of_a_model_end_with_the_time_and_nothing_is_logged(
         reached.append(True)
     assert (rows, reached) == ([0, 1, 2, 0, 1, 2], [])
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
-
-
-class Clock:
-    """A clock that counts how often it is looked at."""
-
-    def __init__(self) -> None:
-        self.looks = 0
-
-    def perf_counter(self) -> float:
-        self.looks += 1
-        return float(self.looks)
 
 
 MODELS = [(stem, form) for stem, entry in PROBLEMS.items() for form in entry.tiny().forms]

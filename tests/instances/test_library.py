@@ -14,8 +14,8 @@ import pytest
 import build_library
 import gangsched as gs
 from brute_force import optimum
+from called import called
 from gangsched import submissions
-from gangsched.cli import app
 from gangsched.formulations.io import PROBLEMS, problem_from_dict
 from gangsched.instances import library
 from layout import ROOT
@@ -37,11 +37,8 @@ QUICK = (
 )  # fmt: skip
 
 
-def called(capsys: pytest.CaptureFixture[str], *args: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        app.main(["library", *map(str, args)])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, *capsys.readouterr()
+def listed(capsys: pytest.CaptureFixture[str], *args: Any) -> tuple[int, str, str]:
+    return called(capsys, "library", *args)
 
 
 # --- what there is -------------------------------------------------------------------------------
@@ -134,7 +131,7 @@ def test_claims_hold(name: str) -> None:
 
 @pytest.mark.slow
 def test_all_claims_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = called(capsys, "verify")
+    code, out, _ = listed(capsys, "verify")
     assert out.splitlines()[-1].startswith(f"{len(NAMES)} instances replayed in ")
     assert (code, ": all hold" in out) == (0, True)
 
@@ -213,18 +210,18 @@ def test_verify_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixtur
     for name in ("rar-tiny-0", SMALL.name):
         submissions.accept(library.entry(name), tmp_path)
     args = "verify", "--library", tmp_path
-    code, out, err = called(capsys, *args)
+    code, out, err = listed(capsys, *args)
     assert (code, err) == (0, "")
     assert out.startswith("2 instances replayed in ")
     path = tmp_path / "rar-small-1.json"
     path.write_text(path.read_text().replace('"value":551', '"value":552'))
-    code, out, _ = called(capsys, *args)
+    code, out, _ = listed(capsys, *args)
     assert code == 1
     assert "rar-small-1: InvalidCertificate: bound 552 (configuration lp): the certificate" in out
     assert out.splitlines()[-1].endswith(": 1 wrong")
     path.write_text("{")
-    assert "rar-small-1: " in called(capsys, *args)[1]
-    assert called(capsys, "verify", "rar-tiny-0", "--library", tmp_path)[0] == 0
+    assert "rar-small-1: " in listed(capsys, *args)[1]
+    assert listed(capsys, "verify", "rar-tiny-0", "--library", tmp_path)[0] == 0
 
 
 # --- builds --------------------------------------------------------------------------------------
@@ -268,22 +265,22 @@ def test_the_class_follows_its_rule() -> None:
 
 
 def test_list_shows_all_or_some(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = called(capsys, "list")
+    code, out, err = listed(capsys, "list")
     assert (code, err) == (0, "")
     assert all(f"\n{name} " in out for name in NAMES)
     assert f"{len(NAMES)} instances: " in out
     some = "list", "--problem", "rar_ddls", "--class", "easy", "--json", "-"
-    code, out, err = called(capsys, *some)
+    code, out, err = listed(capsys, *some)
     found = json.loads(out)
     assert code == 0
     assert "rar-a-0" in err
     assert {(row["problem"], row["class"]) for row in found.values()} == {("rar-ddls", "easy")}
-    code, _, err = called(capsys, "list", "--class", "harrd")
+    code, _, err = listed(capsys, "list", "--class", "harrd")
     assert (code, "did you mean 'hard'?" in err) == (2, True)
 
 
 def test_show_says_how_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = called(capsys, "show", "rar-small-1")
+    code, out, err = listed(capsys, "show", "rar-small-1")
     assert (code, err) == (0, "")
     for text in (
         "class: toy: proven", "best known: 551 (laminar", "bound: 551 (configuration lp), ",
@@ -291,16 +288,16 @@ def test_show_says_how_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
         "Information: all solvers know the whole instance; seeds: 3 of the instance, 0 of solvers",
     ):  # fmt: skip
         assert text in out
-    assert "claimed, without a certificate" in called(capsys, "show", "revenue-linear-5")[1]
-    assert "too long for a file" in called(capsys, "show", "flow-10000")[1]
-    out = called(capsys, "show", "rar-small-1", "--json", "-")[1]
+    assert "claimed, without a certificate" in listed(capsys, "show", "revenue-linear-5")[1]
+    assert "too long for a file" in listed(capsys, "show", "flow-10000")[1]
+    out = listed(capsys, "show", "rar-small-1", "--json", "-")[1]
     assert json.loads(out) == json.loads(library.path_of("rar-small-1").read_text("ascii"))
-    code, _, err = called(capsys, "show", "rar-smal-1")
+    code, _, err = listed(capsys, "show", "rar-smal-1")
     assert (code, "did you mean 'rar-small-1'?" in err) == (2, True)
 
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = called(capsys)
+    code, out, _ = listed(capsys)
     assert code == 0
     for name in ("list", "show", "verify", "submit"):
         assert f"\n  {name} " in out

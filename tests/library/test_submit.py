@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gangsched as gs
+from called import called
 from gangsched import submissions
-from gangsched.cli import app
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import library
 from gangsched.solvers.io import bound_to_dict, result_to_dict, solution_to_dict
@@ -167,11 +167,7 @@ def written(folder: Path, data: Any) -> Path:
 
 
 def submitted(capsys: pytest.CaptureFixture[str], *args: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        app.main(["library", "submit", *map(str, args)])
-    code = ended.value.code
-    assert isinstance(code, int)
-    return code, *capsys.readouterr()
+    return called(capsys, "library", "submit", *args)
 
 
 def test_there_are_twenty_ways_to_be_wrong() -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from driven import profiles
 from few import but
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
-from gangsched.analysis.driving.segments import Segments
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Schedule, User
 from gangsched.solvers import Profiled, Profiler, Sjf
 from gangsched.solvers.information import PROFILERS
@@ -56,15 +56,6 @@ def workload(seed: int = 0, jobs: int = 24) -> Instance[DeadlineJob]:
 def setting(name: str, dedicated: int = 1, **more: Any) -> Profiled:
     """A policy on the cluster without its last nodes."""
     return Profiled(policy=registry.policy(name)[1], dedicated=dedicated, **more)
-
-
-def profiles(run: Run) -> list[tuple[int, int, int, int]]:
-    """Profiling runs as (job, start, end, GPUs)."""
-    found = Segments.of(run)
-    return [
-        (int(found.job[k]), int(found.start[k]), int(found.end[k]), int(found.gpus[k]))
-        for k in np.flatnonzero(found.profile)
-    ]
 
 
 def work(run: Run, number: list[int]) -> list[tuple[Any, ...]]:

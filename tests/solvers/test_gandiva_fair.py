@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
@@ -165,10 +164,3 @@ def test_jobs_of_more_gpus_than_nodes_of_a_size_are_rejected() -> None:
 def test_a_wrong_threshold_is_refused(threshold: float) -> None:
     with pytest.raises(ValueError, match=f"gandiva-fair: threshold={threshold} is not"):
         GandivaFair(threshold=threshold)
-
-
-@pytest.mark.slow
-@settings(max_examples=EXAMPLES)
-@given(case=cases(), data=st.data())
-def test_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:
-    one_run(case, GandivaFair(), data)

@@ -186,12 +186,6 @@ def test_the_literal_variant_runs_as_before(models: int, lease: int) -> None:
     assert schedules(models, lease) == BEFORE[models, lease]
 
 
-@settings(max_examples=EXAMPLES // 2)
-@given(case=cases(), data=st.data())
-def test_literal_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:
-    one_run(case, GandivaFair(literal=True), data)
-
-
 # --- steps ----------------------------------------------------------------------------------------
 
 

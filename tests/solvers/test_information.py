@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from driven import profiles
 from few import each
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError
-from gangsched.analysis.driving.run import EventKind, Run
+from gangsched.analysis.driving.run import EventKind
 from gangsched.analysis.driving.segments import Segments
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
 from gangsched.instances.model import Iterations, TargetMetric
@@ -41,15 +42,6 @@ def workload(seed: int = 0, jobs: int = 24) -> Instance[DeadlineJob]:
         gpus = int(rng.choice([1, 1, 2, 4, 8]))
         made.append(DeadlineJob(id=f"{i}", gpus=gpus, work=work, release=release, rewards=rewards))
     return Instance(Cluster.of_sizes([4, 4]), made)
-
-
-def profiles(run: Run) -> list[tuple[int, int, int, int]]:
-    """Profiling runs as (job, start, end, GPUs)."""
-    found = Segments.of(run)
-    return [
-        (int(found.job[k]), int(found.start[k]), int(found.end[k]), int(found.gpus[k]))
-        for k in np.flatnonzero(found.profile)
-    ]
 
 
 # --- runs ----------------------------------------------------------------------------------------

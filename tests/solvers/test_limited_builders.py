@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clock import Clock
 from gangsched.formulations import limited as limiting
 from gangsched.formulations.limited import OutOfTime, limited
 from gangsched.formulations.rar_ddls import RarDdls
@@ -17,17 +18,6 @@ from gangsched.solvers.history import History
 from gangsched.solvers.irmp.chain import _Chain
 from gangsched.solvers.irmp.columns import default_slots
 from gangsched.solvers.rar_ddls.slot_model import slot_model
-
-
-class Clock:
-    """A clock that counts how often it is looked at."""
-
-    def __init__(self) -> None:
-        self.looks = 0
-
-    def perf_counter(self) -> float:
-        self.looks += 1
-        return float(self.looks)
 
 
 def slots() -> Callable[[], Any]:

@@ -13,6 +13,7 @@ import pytest
 
 from gangsched.instances import Job, Node
 from gangsched.instances.traces import read_alibaba, read_alibaba_nodes
+from log_files import text
 
 PODS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
@@ -30,11 +31,6 @@ def pod(**fields: object) -> str:
     }  # fmt: skip
     assert ",".join(given) == PODS
     return ",".join(map(str, given.values()))
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def test_pods_become_jobs(tmp_path: Path) -> None:

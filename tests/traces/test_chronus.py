@@ -11,6 +11,7 @@ import pytest
 
 from gangsched.instances import DeadlineJob, User
 from gangsched.instances.traces import read_chronus
+from log_files import text
 
 HEADER = (
     "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,"
@@ -27,11 +28,6 @@ def row(**fields: object) -> str:
     }  # fmt: skip
     assert ",".join(given) == HEADER
     return ",".join(map(str, given.values()))
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def test_minutes_become_seconds(tmp_path: Path) -> None:

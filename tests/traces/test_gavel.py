@@ -13,6 +13,7 @@ import pytest
 
 from gangsched.instances import Job
 from gangsched.instances.traces import read_gavel
+from log_files import text
 
 A, B = "A (batch size 8)", "B"
 SPEEDS = {A: 4.0, B: 0.5}
@@ -42,11 +43,6 @@ def ten(
     """A line that today's program reads."""
     line = f"{job_type}\tpython3 main.py\tfolder\t-n\t1\t{steps}\t{gpus}\t{priority}"
     return f"{line}\t-1.000000\t{arrival}"
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize("form", [seven, ten])

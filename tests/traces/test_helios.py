@@ -10,6 +10,7 @@ import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_helios, read_vc_sizes
+from log_files import text
 
 HEADER = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
@@ -28,11 +29,6 @@ def row(**fields: object) -> str:
     }  # fmt: skip
     assert ",".join(given) == HEADER
     return ",".join(map(str, given.values()))
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 LOG = [

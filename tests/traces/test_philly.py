@@ -15,6 +15,7 @@ import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_philly_csv, read_philly_json
+from log_files import text
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 ROWS = [
@@ -22,11 +23,6 @@ ROWS = [
     "2017-10-09 07:00:00,30.5,8,244.0,aaa",
     "2017-10-09 07:02:00,5,2,10,aaa",
 ]
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 # --- CSV -----------------------------------------------------------------------------------------

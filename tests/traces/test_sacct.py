@@ -9,6 +9,7 @@ import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_sacct
+from log_files import text
 
 NAMES = "JobID|User|Account|Partition|Submit|Start|End|ElapsedRaw|State|AllocTRES|ReqTRES"
 
@@ -24,11 +25,6 @@ def row(**fields: object) -> str:
     }  # fmt: skip
     assert "|".join(given) == NAMES
     return "|".join(map(str, given.values()))
-
-
-def text(path: Path, *lines: str) -> Path:
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def test_rows_become_jobs(tmp_path: Path) -> None:

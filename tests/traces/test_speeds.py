@@ -7,11 +7,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gangsched.cli import main
+from called import called
 from gangsched.instances.traces import read_gavel
 from gangsched.instances.traces.speeds import read_speeds
 
@@ -131,14 +130,8 @@ def replay(
     save(Path("s.csv"), CSV + "B,v100,2\n")
     save(Path("log.csv"), "job_id,submission_time,duration,num_gpu\na,2017-10-07 00:00:00,9,1\n")
 
-    def run(*args: Any) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(["replay", *map(str, args), "--nodes", "k80:1x1,v100:1x1", "--no-report"])
-        seen = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, seen.out, seen.err
-
-    return run
+    fixed = ("--nodes", "k80:1x1,v100:1x1", "--no-report")
+    return lambda *args: called(capsys, "replay", *args, *fixed)
 
 
 @pytest.mark.parametrize("reader", ["auto", "gavel"])

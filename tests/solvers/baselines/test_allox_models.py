@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from driven import Case, mixed_cases, one_run
+from driven import Case, mixed_cases
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers.policies.allox import on_models as allox_models
@@ -25,14 +24,6 @@ def two(jobs: list[Job], *parts: tuple[str, int]) -> Instance[Any]:
 
 def job(id: str, work: int, slow: float = 0.1, **more: Any) -> Job:
     return Job(id=id, work=work, speeds={"k80": slow, "v100": 1}, **{"gpus": 1, **more})
-
-
-@settings(deadline=None)
-@given(case=mixed_cases(), alpha=st.sampled_from([1.0, 0.4]), data=st.data())
-def test_runs_keep_the_rules_by_every_way_to_them(
-    case: Case, alpha: float, data: st.DataObject
-) -> None:
-    one_run(case, Allox(alpha=alpha), data)
 
 
 def test_whoever_comes_waits_for_the_fast_gpu_if_that_ends_earlier() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from driven import Case, mixed_cases, one_run
-from few import each_seed, first
+from driven import Case, mixed_cases
+from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers.policies.gavel import (
@@ -208,15 +208,6 @@ def test_as_fast_a_model_is_enough_whatever_is_rounded() -> None:
 
 
 # --- in runs --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", first(1, POLICIES), ids=lambda policy: policy.name)
-@settings(deadline=None)
-@given(case=mixed_cases(), data=st.data())
-def test_runs_keep_the_rules_by_every_way_to_them(
-    policy: Any, case: Case, data: st.DataObject
-) -> None:
-    one_run(case, policy, data)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, cases, checked, one_run
+from driven import Case, cases, checked
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
@@ -242,13 +242,6 @@ def test_nobody_waits_for_own_free_cells_or_loses_them(
     case: Case, backfill: bool, limit: float
 ) -> None:
     checked(case, Watched(limit=limit, backfill=backfill))
-
-
-@pytest.mark.parametrize("backfill", [False, True])
-@settings(max_examples=EXAMPLES)
-@given(case=EVEN, limit=LIMITS, data=st.data())
-def test_runs_keep_the_rules(backfill: bool, case: Case, limit: float, data: st.DataObject) -> None:
-    one_run(case, Hived(limit=limit, backfill=backfill), data)
 
 
 # --- by hand -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, mixed_cases, one_run
+from driven import Case, mixed_cases
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers.growing import longer
@@ -80,12 +80,6 @@ def test_no_classes_and_bad_numbers() -> None:
 
 
 # --- leases ---------------------------------------------------------------------------------------
-
-
-@settings(deadline=None)
-@given(case=mixed_cases(), data=st.data())
-def test_runs_keep_the_rules_by_every_way_to_them(case: Case, data: st.DataObject) -> None:
-    one_run(case, MaxMinFairness(), data)
 
 
 def mixed(*parts: tuple[str, int]) -> Cluster:

@@ -81,17 +81,3 @@ class Watched(ServerFillingSrpt):
 def test_no_gpu_idles_where_gangs_are_powers_of_two(seed: int) -> None:
     instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
     drive(instance, Watched(), skip=False)
-
-
-@each_seed(range(10))
-def test_all_ways_give_the_same_run(seed: int) -> None:
-    instance = crowd(
-        seed,
-        [(8, 8), (2, 4, 8), (4, 4, 4)][seed % 3],
-        (1, 2, 3, 4, 5, 7)[: 4 + 2 * (seed % 3 == 0)],
-    )
-    rules = {"overhead": [0, 25][seed % 2], "patience": [None, 0, 120][seed % 3]}
-    run = drive(instance, ServerFillingSrpt(), **rules)
-    assert violations(run, preempts=Preempts.ALWAYS) == []
-    assert drive(instance, ServerFillingSrpt(), engine="reference", **rules) == run
-    assert drive(instance, ServerFillingSrpt(), skip=False, **rules) == run

@@ -161,18 +161,6 @@ def test_one_overdue_job_at_a_time_comes_first() -> None:
     assert run.records.end[:2].tolist() == [690, 810]
 
 
-@each_seed(range(8))
-def test_with_a_guard_rounds_may_be_skipped_too(seed: int) -> None:
-    instance = crowd(seed, (8, 8, 8), [EVEN, ODD][seed % 2])
-    policy = SmallestArea(guard=[1, 100, 500, 2000][seed // 2])
-    run = drive(instance, policy, overhead=[0, 25][seed % 2])
-    assert violations(run, preempts=Preempts.ALWAYS) == []
-    assert drive(instance, policy, overhead=[0, 25][seed % 2], skip=False).events == run.events
-    assert drive(instance, policy, overhead=[0, 25][seed % 2], engine="reference") == run
-    if seed // 2 < 3:
-        assert run != drive(instance, SmallestArea(), overhead=[0, 25][seed % 2])
-
-
 def test_nobody_waits_longer_than_the_guard_and_those_before() -> None:
     """Of what was overdue when it was, everything that came before it, and itself."""
     for seed in range(20):

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, cases, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.policies.themis.policy import Themis, auction
@@ -98,10 +97,3 @@ def test_products_decide_and_not_sums() -> None:
 def test_leftovers_go_to_the_others() -> None:
     # the only bidder takes 1 of 2 GPUs, the third job fits into the rest
     assert ends(Themis(), [2], [(1, 60, 0), (2, 60, 0), (1, 60, 0)]) == [60, 120, 60]
-
-
-@pytest.mark.parametrize("fairness", [0.0, 0.5, 0.8])
-@settings(max_examples=EXAMPLES)
-@given(case=cases(), data=st.data())
-def test_runs_keep_the_rules(fairness: float, case: Case, data: st.DataObject) -> None:
-    one_run(case, Themis(fairness=fairness), data)
