@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.deadline_rewards import DeadlineRewards
@@ -15,11 +15,7 @@ from ...solvers.model_order import models_schedule, positive, prices_of, run_mod
 from ...solvers.pool import run_pool, schedule_of
 from ...solvers.result import Bound
 from ...solvers.reward_pool import priced_schedule
-from ..driving import metrics
 from ..proofs.bound import STEPS, Effort
-
-if TYPE_CHECKING:
-    from .replayed import Replayed
 
 logger = logging.getLogger("gangsched")
 
@@ -166,36 +162,3 @@ def best_known_revenue(problem: Irmp) -> KnownSchedule | None:
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
     return KnownSchedule(float(problem.objective(found)), "lp-list")
-
-
-def best_of(
-    known: Mapping[str, KnownSchedule], rows: Sequence[Replayed]
-) -> dict[str, tuple[float, str]]:
-    """Return by measure the best objective of known schedules and of rows, and whose it is.
-
-    Parameters
-    ----------
-    known : mapping of str to KnownSchedule
-    rows : sequence of Replayed
-    """
-    found = {}
-    for name, schedule in known.items():
-        values: list[tuple[float, str]] = [schedule]
-        values += [
-            (float(attained), row.name)
-            for row in rows
-            if row.ratios.get(name) is not None and (attained := _attained(row, name)) is not None
-        ]
-        sign = -1 if name in MOST else 1
-        value, whose = min((sign * value, whose) for value, whose in values)
-        found[name] = sign * value, whose
-    return found
-
-
-def _attained(row: Replayed, name: str) -> float | None:
-    """What a row attained of a measure; no reward where it does not keep gangs."""
-    if row.revenue is not None:
-        return row.revenue[name]
-    if name == "reward":
-        return None if row.elastic or row.deadlines is None else row.deadlines["reward"]
-    return metrics.objectives(row.run)[name]

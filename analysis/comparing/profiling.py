@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,6 @@ from ...solvers.result import Bound
 from ..driving.run import EventKind, Run
 from ..driving.segments import Segments
 from ..proofs.deadline_rewards import reward_bound
-from .comparison import bound_to_dict
 
 PROFILED = "reward after profiling"
 
@@ -123,10 +122,6 @@ class ProfiledBound(NamedTuple):
     problem: DeadlineRewards
     bound: Bound
     runs: tuple[Run, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self.profiling), **(bound_to_dict(self.bound) or {})}
 
 
 def profiled_bound(instance: Instance[Any], runs: Sequence[Run]) -> ProfiledBound | None:

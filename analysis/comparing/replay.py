@@ -13,7 +13,7 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,17 +36,10 @@ from ..driving.drive import (
     rejected_jobs,
 )  # fmt: skip
 from ..driving.run import Run, plain
-from ..driving.waits import Wait, longest_waits
 from ..proofs.bound import Effort
 from ..proofs.bound import bound as bound_of
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
-from ..proofs.gpu_prices import GpuPrices
-from ..proofs.model_prices import model_price_bound
-from ..proofs.prices import price_bound
-from ..proofs.verify import verify_bound
-from ..show.columns import ColumnTable
-from ..show.replay_tables import failures, tables, whole_table
 from .best_known import (
     EFFORTS,
     KNOWN,
@@ -54,278 +47,26 @@ from .best_known import (
     best_known,
     best_known_revenue,
     best_known_rewards,
-    best_of,
-    check_known,
 )
 from .bounded import (
     REWARDS,
-    bounded,
     completion_problems,
     holds,
     revenue_problem,
     rewards_problem,
     without,
 )
-from .comparison import SideBySide, bound_to_dict, ratio
+from .comparison import ratio
 from .fairness import Fairness, fairness_bounds, uneven
-from .online_revenue import (
-    REVENUE,
-    SLOTS,
-    on_terms,
-    taken_apart,
-    terms_of,
-)
+from .online_revenue import REVENUE, SLOTS, on_terms, taken_apart
 from .profiling import PROFILED, ProfiledBound, profiled_bound
-from .regret import LossLedger
 from .regret import ledger as ledgers
-from .replayed import Replayed
+from .replayed import Failure, Replay, Replayed
 from .sharing import SharingBounds
 
 logger = logging.getLogger("gangsched")
 
 RULES = Rules()
-RECORDED = (
-    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
-    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
-)
-MODELS = (
-    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
-    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """One policy that did not run to the end by its own fault.
-
-    Parameters
-    ----------
-    name : str
-        In the comparison.
-    reason : str
-        Kind and message of what it raised, or the rules that its run breaks.
-    refuted : bool
-        True where a printed algorithm has shown that it cannot go on, which is a finding.
-    """
-
-    name: str
-    reason: str
-    refuted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replay(SideBySide):
-    """Several policies on one instance; made by :func:`replay`.
-
-    Parameters
-    ----------
-    instance : Instance
-    rules : Rules
-    rejected : mapping of int to str
-        Number of each job that no policy was given, and why.
-    bounds : mapping of str to Bound
-        Verified lower bounds by measure of
-        :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
-        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
-        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
-        was elastic, of jobs that may change their number of GPUs, as in
-        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with utilities
-        only the "revenue".
-    known : mapping of str to KnownSchedule
-        By measure a schedule in which gangs spread over any nodes of a model, and pauses and
-        moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
-        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
-        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise. "revenue": one of
-        :func:`~gangsched.solvers.irmp.lists.lp_list`, which knows all jobs in advance.
-    profiled : ProfiledBound or None
-        What those can win who profile first, if some of the rows do.
-    fairness : tuple of (str, Problem, Bound)
-        Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
-        problem for which the bound can be verified, and the bound.
-    rows : tuple of Replayed
-        In the order of the policies.
-    failed : tuple of Failure
-    stopped : Run or None
-        The run that an interrupt stopped, with its checkpoint (unless it was at its end).
-    unfinished : tuple of str
-        Policies that an interrupt kept from finishing.
-    effort : {"quick", "standard", "full"}
-        Of the bounds of completion times.
-    unrecorded : str
-        Why there is no row of the log's own schedule, where one was wanted.
-    sharing : SharingBounds
-        Bounds of the worst user, against alone on its quota.
-    ledgers : mapping of str to LossLedger or str
-        By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
-        asked.
-    problem : Irmp or None
-        Of jobs with utilities: the terms under which all rows run.
-    """
-
-    instance: Instance[Any]
-    rules: Rules
-    rejected: Mapping[int, str]
-    bounds: Mapping[str, Bound]
-    fairness: tuple[Fairness, ...]
-    rows: tuple[Replayed, ...]
-    failed: tuple[Failure, ...] = ()
-    stopped: Run | None = None
-    unfinished: tuple[str, ...] = ()
-    effort: Effort = "quick"
-    unrecorded: str = ""
-    known: Mapping[str, KnownSchedule] = field(default_factory=dict)
-    sharing: SharingBounds = field(default_factory=SharingBounds)
-    profiled: ProfiledBound | None = None
-    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
-    problem: Irmp | None = None
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance[Any] | Irmp,
-        runs: Mapping[str, Run],
-        *,
-        bounds: Mapping[str, Bound] | None = None,
-        fairness: Sequence[Fairness] = (),
-        known: Mapping[str, KnownSchedule] | None = None,
-    ) -> Replay:
-        """Return what compares runs that there are already, of the same instance."""
-        if not runs:
-            raise ValueError("replay: runs={} is empty, there is nothing to compare")
-        instance, problem = taken_apart(instance)
-        for name, run in runs.items():
-            if run.instance_hash != instance_hash(instance):
-                raise ValueError(f"replay: run {name!r} is of another instance")
-        runs = {name: run.attach(instance) for name, run in runs.items()}
-        first = next(iter(runs.values()))
-        rejected, given = dict(first.rejected), dict(bounds or {})
-        problems = bounded(instance, rejected, problem)
-        for name, bound in given.items():
-            if name not in problems:
-                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(problems)}")
-            verify_bound(problems[name], bound)
-        for _, fair, bound in fairness:
-            verify_bound(fair, bound)
-        check_known(known or {}, given)
-        sharing = SharingBounds.of(without(instance, rejected), even=not uneven(instance))
-        return cls(
-            instance=instance,
-            rules=first.rules,
-            rejected=rejected,
-            bounds=given,
-            fairness=tuple(fairness),
-            known=known or {},
-            rows=tuple(
-                Replayed.of(n, run, instance, given, rejected, sharing)
-                if problem is None
-                else Replayed.of_revenue(n, run, problem, given, rejected)
-                for n, run in runs.items()
-            ),
-            sharing=sharing,
-            problem=problem,
-        )
-
-    @property
-    def has_deadlines(self) -> bool:
-        """Whether jobs have deadlines."""
-        return self.instance.kind.has_deadlines
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        """Under which terms jobs with utilities run, by name of the parameter; else nothing."""
-        return {} if self.problem is None else terms_of(self.problem)
-
-    @property
-    def runs(self) -> dict[str, Run]:
-        """The complete runs by name."""
-        return {row.name: row.run for row in self.rows}
-
-    @cached_property
-    def price_bound(self) -> Bound | None:
-        """A verified bound of the sum of completion times by prices of GPU time.
-
-        That of the bounds, if it is by prices; else another one, of the same effort. None where
-        nothing is proven about completion times.
-        """
-        best = self.bounds.get("flow")
-        if best is None or GpuPrices.of(best) is not None:
-            return best
-        problem = completion_problems(without(self.instance, self.rejected))["flow"]
-        maker = model_price_bound if problem.mixed else price_bound
-        effort = EFFORTS[self.effort]
-        bound = maker(problem, rounds=effort.get("steps", 0), halvings=effort.get("halvings", 0))
-        return bound if holds("flow", problem, bound) else None
-
-    def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:
-        """Return by row why the jobs that waited longest did, and what GPUs were worth meanwhile.
-
-        Parameters
-        ----------
-        most : int
-            How many jobs of each row; as of
-            :func:`~gangsched.analysis.driving.waits.longest_waits`, with the prices of
-            :meth:`price_bound`.
-        """
-        prices = GpuPrices.of(self.price_bound)
-        return {name: longest_waits(run, most, prices=prices) for name, run in self.runs.items()}
-
-    @property
-    def best_known(self) -> dict[str, tuple[float, str]]:
-        """By measure the best objective of known schedules and of rows, and whose it is."""
-        return best_of(self.known, self.rows)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What to know about GPU models, about trades and about the log's own schedule."""
-        fluid = self.problem is None and not self.fairness
-        found = [MODELS] if fluid and uneven(self.instance) else []
-        if self.unrecorded:
-            found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
-        elif any(row.recorded for row in self.rows):
-            found.append(RECORDED)
-        return (*found, *trades_line(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able data, equal for equal replays but for the ``timing`` of each row."""
-        return {
-            "instance": self.instance.name,
-            "instance_hash": instance_hash(self.instance),
-            "rules": asdict(self.rules),
-            **({"terms": self.terms} if self.problem is not None else {}),
-            "effort": self.effort,
-            "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
-            "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
-            "best_known": {name: list(best) for name, best in self.best_known.items()},
-            "users": {n: bound_to_dict(bound) for n, bound in self.sharing.bounds.items()},
-            **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
-            "fairness": [
-                {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
-            ],
-            "rows": [row.to_dict() for row in self.rows],
-            "failed": [asdict(failure) for failure in self.failed],
-            **({"ledgers": _ledgers_to_dict(self.ledgers)} if self.ledgers else {}),
-            **({"remarks": list(self.remarks)} if self.remarks else {}),
-            "unfinished": list(self.unfinished),
-        }
-
-    def csv(self) -> str:
-        """Return everything that is measured of each policy as CSV."""
-        return whole_table(self).csv()
-
-    def to_frame(self) -> Any:
-        """Return everything that is measured of each policy as a pandas DataFrame."""
-        return whole_table(self).to_frame()
-
-    def __str__(self) -> str:
-        head = f"Replay: {self.instance.summary()}"
-        return "\n\n".join([head, *map(str, tables(self)), *self._notes()])
-
-    def _tables(self) -> Sequence[ColumnTable]:
-        return tables(self)
-
-    def _notes(self) -> list[str]:
-        lines = [*failures(self), *self._cut()]
-        return ["\n".join(lines)] if lines else []
 
 
 def replay(
@@ -686,10 +427,6 @@ class _Replay:
         )  # fmt: skip
 
 
-def _ledgers_to_dict(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
-    return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
-
-
 def _place(error: BaseException, policy: type) -> str:
     """Return where in its own file somebody else's policy failed, if it did so there."""
     if policy.__module__.startswith("gangsched."):
@@ -701,17 +438,6 @@ def _place(error: BaseException, policy: type) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
-
-
-def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
-    """Say in a line how many trades each run made and undid; nothing where there were none."""
-    said = []
-    for name, run in runs.items():
-        rates = [entry["rate"] for entry in run.log if "rate" in entry]
-        undone = sum(rate < 0 for rate in rates)
-        if rates:
-            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
-    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
 
 
 # --- bounds --------------------------------------------------------------------------------------

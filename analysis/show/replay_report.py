@@ -18,8 +18,7 @@ from markupsafe import Markup
 from ...instances.display import counted
 from ...solvers.result import Bound
 from ..comparing.bounded import REWARDS
-from ..comparing.replay import MODELS, Replay, trades_line
-from ..comparing.replayed import Replayed
+from ..comparing.replayed import Replay, Replayed
 from ..driving.run import Run
 from ..driving.speeds import models_of
 from ..driving.waits import REASONS, longest_waits
@@ -44,7 +43,16 @@ from .columns import (
 )
 from .loss_tables import loss_notes, loss_tables
 from .page import Topic
-from .replay_tables import earning_words, failures, informed, legend, measured, referee
+from .replay_tables import (
+    MODELS,
+    earning_words,
+    failures,
+    informed,
+    legend,
+    measured,
+    referee,
+    trades_line,
+)
 from .wait_table import wait_notes, wait_table
 
 __all__ = ["write_replay_report"]

@@ -7,6 +7,10 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ...instances.display import counted, shortened
+from ...solvers.policies.recorded import Recorded
+from ..comparing.best_known import KnownSchedule
+from ..comparing.fairness import uneven
+from ..comparing.replayed import Replay
 from .columns import (
     DEADLINES,
     FAIRNESS,
@@ -28,8 +32,6 @@ from .loss_tables import loss_notes, loss_tables
 from .referee import Referee, left_out, rules_in_words, seed_range
 
 if TYPE_CHECKING:
-    from ..comparing.best_known import KnownSchedule
-    from ..comparing.replay import Replay
     from ..driving.run import Run
 
 Limits = dict[str, Limit | str]
@@ -182,7 +184,7 @@ def legend(
     if found.problem is not None:
         settings = str(referee(found, drawn=drawn, rejected=rejected))
         words += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
-        return [*earning_words(found), *words, settings, *found.remarks]
+        return [*earning_words(found), *words, settings, *remarks(found)]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
@@ -198,7 +200,7 @@ def legend(
         if explain or ceil(1000 * bound.value) < 1000:
             most = f"at most {_rounded_up(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
-    return [*said, *loss_notes(found), *found.remarks]
+    return [*said, *loss_notes(found), *remarks(found)]
 
 
 TIGHT = (
@@ -349,3 +351,37 @@ def informed(found: Replay) -> str:
     said = [f"{what}: {', '.join(names[how])}" for how, what in KNOWLEDGE.items() if how in names]
     text = "; ".join(said)
     return text and f"{text[0].upper()}{text[1:]}."
+
+
+# --- remarks --------------------------------------------------------------------------------------
+
+RECORDED = (
+    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
+    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
+)
+MODELS = (
+    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
+    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
+)
+
+
+def remarks(found: Replay) -> tuple[str, ...]:
+    """Say what to know about GPU models, about trades and about the log's own schedule."""
+    fluid = found.problem is None and not found.fairness
+    said = [MODELS] if fluid and uneven(found.instance) else []
+    if found.unrecorded:
+        said.append(f"No row {Recorded.name!r}: {found.unrecorded}.")
+    elif any(row.recorded for row in found.rows):
+        said.append(RECORDED)
+    return (*said, *trades_line(found.runs))
+
+
+def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Say in a line how many trades each run made and undid; nothing where there were none."""
+    said = []
+    for name, run in runs.items():
+        rates = [entry["rate"] for entry in run.log if "rate" in entry]
+        undone = sum(rate < 0 for rate in rates)
+        if rates:
+            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
+    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
