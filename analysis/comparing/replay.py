@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
@@ -37,36 +37,18 @@ from ..driving.drive import (
 )  # fmt: skip
 from ..driving.run import Run, plain
 from ..proofs.bound import Effort
-from ..proofs.bound import bound as bound_of
-from ..proofs.completion_time import online_bound
-from ..proofs.deadline_rewards import reward_bound
-from .best_known import (
-    EFFORTS,
-    KNOWN,
-    KnownSchedule,
-    best_known,
-    best_known_revenue,
-    best_known_rewards,
-)
-from .bounded import (
-    REWARDS,
-    completion_problems,
-    holds,
-    revenue_problem,
-    rewards_problem,
-    without,
-)
 from .comparison import ratio
-from .fairness import Fairness, fairness_bounds, uneven
-from .online_revenue import REVENUE, SLOTS, on_terms, taken_apart
-from .profiling import PROFILED, ProfiledBound, profiled_bound
+from .fairness import fairness_bounds
+from .measures import MEASURES, SHARING, Jobs, KnownSchedule, Measure, holds
+from .profiling import PROFILED, profiled_bound
 from .regret import ledger as ledgers
-from .replayed import Failure, Replay, Replayed
+from .replayed import Failure, Replay, Replayed, taken_apart
 from .sharing import SharingBounds
 
 logger = logging.getLogger("gangsched")
 
 RULES = Rules()
+SLOTS = Rules(round_length=1)  #: as times are slots
 
 
 def replay(
@@ -147,8 +129,8 @@ def replay(
     >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
     [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
     """
-    if effort not in EFFORTS:
-        known = ", ".join(map(repr, EFFORTS))
+    if effort not in get_args(Effort):
+        known = ", ".join(map(repr, get_args(Effort)))
         raise ValueError(f"replay: effort={effort!r} is not one of {known}")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"replay: on_interrupt={on_interrupt!r} is not 'raise' or 'return'")
@@ -204,6 +186,17 @@ def rules_of(subject: Instance[Any] | Irmp) -> Rules:
     return RULES if taken_apart(subject)[1] is None else SLOTS
 
 
+def on_terms(policies: Mapping[str, Policy], problem: Irmp | None) -> dict[str, Policy]:
+    """Return the policies as they run under the terms of a problem; as they are without one."""
+    if problem is None:
+        return dict(policies)
+    asked: Mapping[str, Any] = policies
+    return {
+        name: policy.under(problem) if hasattr(policy, "under") else policy
+        for name, policy in asked.items()
+    }
+
+
 @dataclass
 class _Replay:
     """What a replay has found so far."""
@@ -212,18 +205,14 @@ class _Replay:
     policies: Mapping[str, Policy]
     rules: Rules
     before: Mapping[str, Run]
-    times: Sequence[Times] = ()
-    effort: Effort = "quick"
-    problem: Irmp | None = None
-    rejected: dict[int, str] = field(init=False)
-    unrecorded: str = ""
-    rows: list[Replayed] = field(default_factory=list)
-    failed: list[Failure] = field(default_factory=list)
+    times: Sequence[Times]
+    effort: Effort
+    problem: Irmp | None
+    found: Replay = field(init=False)
+    jobs: Jobs = field(init=False)
     bounds: dict[str, Bound] = field(default_factory=dict)
     known: dict[str, KnownSchedule] = field(default_factory=dict)
-    fairness: list[Fairness] = field(default_factory=list)
-    refused: set[str] = field(default_factory=set)  # rewards without a verified bound
-    sharing: SharingBounds = field(default_factory=SharingBounds)
+    failed: list[Failure] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.times and len(self.times) != len(self.instance.jobs):
@@ -232,7 +221,12 @@ class _Replay:
             )
         if self.times and Recorded.name in self.policies:
             raise ValueError(f"replay: {Recorded.name!r} is the row of the log, name it otherwise")
-        self.rejected = self._rejected()
+        rejected = self._rejected()
+        self.jobs = Jobs.of(self.instance, rejected, self.problem)
+        self.found = Replay(
+            instance=self.instance, rules=self.rules, rejected=rejected, bounds=self.bounds,
+            known=self.known, effort=self.effort, problem=self.problem,
+        )  # fmt: skip
         for name, run in self.before.items():
             if name in self.policies:
                 self._check_before(name, run)
@@ -264,97 +258,98 @@ class _Replay:
             ("rules", run.rules, self.rules),
             ("policy", run.policy, policy.name),
             ("parameters", run.parameters, plain(parameters_of(policy))),
-            ("rejected jobs", dict(run.rejected).keys(), self.rejected.keys()),
+            ("rejected jobs", dict(run.rejected).keys(), self.found.rejected.keys()),
         ):
             if old != new:
                 raise ValueError(f"replay: the earlier run of {name!r} is of other {what}")
 
     def bound(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Compute the bounds, and keep those that can be verified."""
-        instance = without(self.instance, self.rejected)
-        if not instance.jobs:
+        if not self.jobs.instance.jobs:
             return
+        for measure in MEASURES:
+            problem = None if measure.elastic else measure.problem(self.jobs)
+            if problem is not None:
+                self._prove(measure, problem, self.bounds, self.known, on_progress)
         if self.problem is not None:
-            self._revenue_bound(self.problem)
             return
-        for name, problem in completion_problems(instance).items():
-            flow = self.bounds.get("flow")
-            if problem.measure == "completion" and flow is not None:
-                # the same proof, counted from time 0
-                shift = sum(job.release for job in instance.jobs)
-                bound = Bound(flow.value + shift, flow.method, flow.certificate)
-            else:
-                show = None if on_progress is None else partial(_tell, on_progress, name)
-                bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
-            if holds(name, problem, bound):
-                self.bounds[name] = bound
-            known = best_known(problem, self.effort) if name in KNOWN else None
-            if known is not None:
-                self.known[name] = known
-        for what, fair, bound in fairness_bounds(instance, self.rules):
-            if holds(what, fair, bound):
-                self.fairness.append((what, fair, bound))
-        self.sharing = SharingBounds.of(instance, even=not uneven(instance))
-        self.sharing = self.sharing.bounded(self.effort, holds)
-        self._reward_bound(elastic=False)
+        fairness = fairness_bounds(self.jobs.instance, self.rules)
+        fair = tuple(one for one in fairness if holds(*one))
+        sharing = SharingBounds.of(self.jobs)
+        bounds, known = dict[str, Bound](), dict[str, KnownSchedule]()
+        for measure in SHARING:
+            if measure.name in sharing.problems:
+                problem = sharing.problems[measure.name]
+                self._prove(measure, problem, bounds, known, on_progress)
+        best = {name: schedule.objective for name, schedule in known.items()}
+        sharing = replace(sharing, bounds=bounds, known=best)
+        self.found = replace(self.found, fairness=fair, sharing=sharing)
 
-    def _revenue_bound(self, problem: Irmp) -> None:
-        """The bound of jobs with utilities, and the best schedule of those who know all of them."""
-        problem = revenue_problem(problem, self.rejected)
-        bound = bound_of(problem, self.effort)
-        if holds(REVENUE, problem, bound):
-            self.bounds[REVENUE] = bound
-            best = best_known_revenue(problem)
-            if best is not None:
-                self.known[REVENUE] = best
+    def _prove(
+        self,
+        measure: Measure,
+        problem: Any,
+        bounds: dict[str, Bound],
+        known: dict[str, KnownSchedule],
+        on_progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        """Note the bound of a measure, if it can be verified, and the best known schedule."""
+        show = None if on_progress is None else partial(_tell, on_progress, measure.name)
+        bound = measure.bound(problem, self.effort, bounds, show)
+        if not holds(measure.name, problem, bound):
+            return
+        bounds[measure.name] = bound
+        best = None if measure.known is None else measure.known(problem, bound, self.effort)
+        if best is not None:
+            known[measure.name] = best
 
-    def _reward_bound(self, *, elastic: bool) -> Bound | None:
-        """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
-        name = REWARDS[elastic]
-        known = name in self.bounds or name in self.refused
-        if self.instance.kind.has_deadlines and not known:
-            problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
-            bound = reward_bound(problem)
-            if holds(name, problem, bound):
-                self.bounds[name] = bound
-                best = None if elastic else best_known_rewards(problem, bound, self.effort)
-                if best is not None:
-                    self.known[name] = best
-            else:
-                self.refused.add(name)
-        return self.bounds.get(name)
+    def _elastic(self) -> None:
+        """Bound the rewards of elastic jobs, once."""
+        for measure in MEASURES:
+            problem = measure.problem(self.jobs) if measure.elastic else None
+            if problem is not None and not any(row.elastic for row in self.found.rows):
+                self._prove(measure, problem, self.bounds, self.known)
 
-    def _profiled(self) -> ProfiledBound | None:
+    def _profiled(self) -> Replay:
         """Bound the rewards of those rows that profile first, and give these their ratios to it."""
+        rows = [row for row in self.found.rows if row.ratios.get("reward") and not row.elastic]
         if "reward" not in self.bounds:
-            return None
-        rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
-        found = profiled_bound(without(self.instance, self.rejected), [row.run for row in rows])
+            return self.found
+        found = profiled_bound(self.jobs.instance, [row.run for row in rows], self.effort)
         if found is None or not holds(PROFILED, found.problem, found.bound):
-            return None
-        for i, row in enumerate(self.rows):
-            if any(row.run is run for run in found.runs):
-                won = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
-                self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
-        return found
+            return self.found
+        more = {
+            row.name: ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+            for row in rows
+            if any(row.run is run for run in found.runs)
+        }
+        measured = (
+            replace(row, ratios={**row.ratios, PROFILED: more[row.name]})
+            if row.name in more
+            else row
+            for row in self.found.rows
+        )
+        return replace(self.found, rows=tuple(measured), profiled=found)
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
         if not any(start is not None for start, _ in self.times):
             return
-        able = [j for j in range(len(self.times)) if j not in self.rejected]
+        rejected = self.found.rejected
+        able = [j for j in range(len(self.times)) if j not in rejected]
         instance = replace(self.instance, jobs=tuple(self.instance.jobs[j] for j in able))
-        self.unrecorded = unrecorded(instance, [self.times[j] for j in able])
-        if self.unrecorded:
+        why = unrecorded(instance, [self.times[j] for j in able])
+        if why:
+            self.found = replace(self.found, unrecorded=why)
             return
         policy = Recorded(self.times)
         show = None if on_progress is None else partial(on_progress, Recorded.name)
-        how = {**asdict(RECORDED_RULES), "reject": self.rejected, "on_progress": show}
+        how = {**asdict(RECORDED_RULES), "reject": rejected, "on_progress": show}
         try:
             run = drive(self.instance, policy, **how)
         except PolicyError as error:
-            why = error.__cause__ or error
-            self.unrecorded = f"log and cluster contradict each other, see an audit: {why}"
+            why = f"log and cluster contradict each other, see an audit: {error.__cause__ or error}"
+            self.found = replace(self.found, unrecorded=why)
             return
         self._keep(Recorded.name, run, policy)
 
@@ -376,7 +371,7 @@ class _Replay:
                     self.instance,
                     policy,
                     **asdict(self.rules),
-                    reject=self.rejected,
+                    reject=self.found.rejected,
                     on_progress=None if on_progress is None else partial(on_progress, name),
                     on_checkpoint=None if on_checkpoint is None else partial(on_checkpoint, name),
                     resume=None if old is None else old.checkpoint,
@@ -393,20 +388,12 @@ class _Replay:
         broken = check_run.violations(run, preempts=policy.preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
-        if self.problem is not None:
-            self.rows.append(self._earning(name, run, self.problem))
-            return
-        if metrics.is_elastic(run):
-            self._reward_bound(elastic=True)
-        self.rows.append(
-            Replayed.of(name, run, self.instance, self.bounds, self.rejected, self.sharing)
-        )
-
-    def _earning(self, name: str, run: Run, problem: Irmp) -> Replayed:
-        """The row of a run that keeps the problem."""
-        if broken := problem.violations(run.schedule):
-            raise ValueError(f"its run breaks the problem: {broken[0]}")
-        return Replayed.of_revenue(name, run, problem, self.bounds, self.rejected)
+        if self.problem is not None and (wrong := self.problem.violations(run.schedule)):
+            raise ValueError(f"its run breaks the problem: {wrong[0]}")
+        if self.problem is None and metrics.is_elastic(run):
+            self._elastic()
+        row = Replayed.of(name, run, self.found)
+        self.found = replace(self.found, rows=(*self.found.rows, row))
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -417,14 +404,9 @@ class _Replay:
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
-        profiled = self._profiled()
-        return Replay(
-            instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
-            fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
-            stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known, sharing=self.sharing, profiled=profiled,
-            problem=self.problem,
-        )  # fmt: skip
+        """Return what there is, with what only all rows together tell."""
+        failed = tuple(self.failed)
+        return replace(self._profiled(), failed=failed, stopped=stopped, unfinished=unfinished)
 
 
 def _place(error: BaseException, policy: type) -> str:

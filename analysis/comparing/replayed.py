@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
@@ -17,22 +19,55 @@ from ...solvers.result import Bound, Stop
 from ..driving import metrics
 from ..driving.run import EventKind, Run
 from ..driving.waits import Wait, longest_waits
-from ..proofs.bound import Effort
+from ..proofs.bound import MAKERS, Effort
 from ..proofs.gpu_prices import GpuPrices
 from ..proofs.model_prices import model_price_bound
 from ..proofs.prices import price_bound
 from ..proofs.verify import verify_bound
-from .best_known import EFFORTS, MOST, ROUNDING, KnownSchedule, check_known
-from .bounded import REWARDS, bounded, completion_problems, holds, weighted_flow, without
 from .comparison import ratio
-from .fairness import Fairness, uneven
+from .fairness import Fairness
 from .losses import LossLedger
-from .online_revenue import REVENUE, USUAL, earned, revenue_ratio, taken_apart, terms_of
+from .measures import (
+    REVENUE,
+    REWARDS,
+    ROUNDING,
+    Jobs,
+    KnownSchedule,
+    check_known,
+    holds,
+    problems,
+    sense_of,
+)
 from .profiling import ProfiledBound
+from .revenue import fairness_variance
 from .sharing import SharingBounds, user_columns
 from .shown import Shown
 
-__all__ = ["Failure", "Replay", "Replayed"]
+__all__ = ["Failure", "Replay", "Replayed", "taken_apart"]
+
+#: of the usual measures, those that do not take jobs for gangs of one size
+USUAL = (
+    *("jobs", "finished", "unfinished", "rejected", "mean_completion", "median_completion"),
+    *("mean_wait", "max_wait", "utilisation", "utilisation_end"),
+)
+#: parameters of a problem that say how its jobs run
+TERMS = ("worker_bandwidth", "ps_bandwidth", "horizon", "clock", "optional")
+
+
+def taken_apart(subject: Any) -> tuple[Instance[Any], Irmp | None]:
+    """Return the instance of what is replayed, and the problem of jobs with utilities.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> taken_apart(reduced_problem(5).instance)[1]
+    Irmp(5 jobs, 25 nodes, 2 users)
+    """
+    if isinstance(subject, Irmp):
+        return subject.instance, subject
+    if not isinstance(subject, Instance):
+        raise TypeError(f"replay: a {type(subject).__name__} is neither an Instance nor an Irmp")
+    return subject, Irmp(subject) if subject.kind.needs_ps else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,62 +114,44 @@ class Replayed:
     revenue: Mapping[str, float | int | None] | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        run: Run,
-        instance: Instance[Any],
-        bounds: Mapping[str, Bound],
-        rejected: Collection[int],
-        sharing: SharingBounds,
-    ) -> Replayed:
-        """Measure a run of the instance without the rejected jobs, against bounds of those."""
-        attained = metrics.objectives(run)
+    def of(cls, name: str, run: Run, found: Replay) -> Replayed:
+        """Measure a run of a replay's jobs against its bounds."""
+        name = f"{name} (clairvoyant)" if run.clairvoyant else name
+        measures, bounds = metrics.summary(run), found.bounds
+        same = {j for j, _ in run.rejected} == set(found.rejected)
+        if found.problem is not None:
+            won = earned(found.problem, run)
+            whole = run.stop is Stop.COMPLETED and same
+            times = certified(REVENUE, won["revenue"] if whole else None, bounds.get(REVENUE))
+            return cls(
+                name=name,
+                run=run,
+                measures={name: measures[name] for name in USUAL},
+                ratios={REVENUE: times},
+                revenue={**won, "share_of_bound": None if times is None else 1 / times},
+            )
+        attained, elastic = metrics.objectives(run), metrics.is_elastic(run)
         if "weighted flow" in bounds:
             attained["weighted flow"] = weighted_flow(run)
-        measures, elastic = metrics.summary(run), metrics.is_elastic(run)
-        same = _same_jobs(run, rejected)
         ratios = {
-            name: _ratio(attained[name], bound) if same and not elastic else None
+            name: certified(name, attained[name], bound) if same and not elastic else None
             for name, bound in bounds.items()
             if name not in REWARDS
         }
-        won = None
-        if instance.kind.has_deadlines:
-            won = metrics.deadline_summary(run)
-            whole = same and not measures["unfinished"]
-            most = bounds.get(REWARDS[elastic])
-            ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
+        rewards = None
+        if found.has_deadlines:
+            rewards = metrics.deadline_summary(run)
+            reward = rewards["reward"] if same and not measures["unfinished"] else None
+            ratios["reward"] = certified("reward", reward, bounds.get(REWARDS[elastic]))
         return cls(
-            name=_label(name, run),
+            name=name,
             run=run,
             measures=measures,
             ratios=ratios,
-            deadlines=won,
+            deadlines=rewards,
             elastic=elastic,
             users=user_columns(run),
-            alone={} if elastic or not same else sharing.measures(run),
-        )
-
-    @classmethod
-    def of_revenue(
-        cls,
-        name: str,
-        run: Run,
-        problem: Irmp,
-        bounds: Mapping[str, Bound],
-        rejected: Collection[int],
-    ) -> Replayed:
-        """Measure what a run earned, against the bound of the jobs that were not rejected."""
-        won, bound, usual = earned(problem, run), bounds.get(REVENUE), metrics.summary(run)
-        whole = run.stop is Stop.COMPLETED and _same_jobs(run, rejected)
-        times = revenue_ratio(won["revenue"] if whole else None, bound)
-        return cls(
-            name=_label(name, run),
-            run=run,
-            measures={name: usual[name] for name in USUAL},
-            ratios={REVENUE: times},
-            revenue={**won, "share_of_bound": None if times is None else 1 / times},
+            alone={} if elastic or not same else found.sharing.measures(run),
         )
 
     @property
@@ -188,20 +205,32 @@ class Replayed:
         return any((k == EventKind.PROFILE).any() for k in self.run.events.pieces("kind"))
 
 
-def _label(name: str, run: Run) -> str:
-    return f"{name} (clairvoyant)" if run.clairvoyant else name
+def certified(name: str, value: float | None, bound: Bound | None) -> float | None:
+    """Return the ratio of a measure to its bound; what is equal but for rounding may look better.
+
+    Sums of fractions are rounded, here and in the bound.
+    """
+    sense = sense_of(name)
+    if value is not None and bound is not None:
+        gained = bound.value - value if sense is Sense.MIN else value - bound.value
+        value = bound.value if 0 < gained <= ROUNDING * abs(bound.value) else value
+    return ratio(value, bound, sense)
 
 
-def _same_jobs(run: Run, rejected: Collection[int]) -> bool:
-    """Whether it rejected the jobs that bounds leave out, and no others."""
-    return {j for j, _ in run.rejected} == set(rejected)
+def weighted_flow(run: Run) -> float | None:
+    """Return the sum of weighted completion times; None where jobs are not complete."""
+    book = run.records
+    if metrics.makespan(run) is None:
+        return None
+    flow = (book.end - book.release)[book.finished].tolist()
+    weights = book.weight[book.finished].tolist()
+    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
 
 
-def _ratio(value: float | None, bound: Bound) -> float | None:
-    """Sums of fractions are rounded, here and in the bound: what is equal may look better."""
-    if value is not None and bound.value * (1 - ROUNDING) <= value < bound.value:
-        value = bound.value
-    return ratio(value, bound, Sense.MIN)
+def earned(problem: Irmp, run: Run) -> dict[str, Any]:
+    """Return what a run is measured by, by name."""
+    found = metrics.revenue_summary(run, problem.clock)
+    return {**found, "fairness variance": fairness_variance(problem, run.schedule)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,9 +304,9 @@ class Replay(Shown):
     instance: Instance[Any]
     rules: Rules
     rejected: Mapping[int, str]
-    bounds: Mapping[str, Bound]
-    fairness: tuple[Fairness, ...]
-    rows: tuple[Replayed, ...]
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    fairness: tuple[Fairness, ...] = ()
+    rows: tuple[Replayed, ...] = ()
     failed: tuple[Failure, ...] = ()
     stopped: Run | None = None
     unfinished: tuple[str, ...] = ()
@@ -309,31 +338,26 @@ class Replay(Shown):
         runs = {name: run.attach(instance) for name, run in runs.items()}
         first = next(iter(runs.values()))
         rejected, given = dict(first.rejected), dict(bounds or {})
-        problems = bounded(instance, rejected, problem)
+        jobs = Jobs.of(instance, rejected, problem)
+        able = problems(jobs)
         for name, bound in given.items():
-            if name not in problems:
-                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(problems)}")
-            verify_bound(problems[name], bound)
+            if name not in able:
+                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(able)}")
+            verify_bound(able[name], bound)
         for _, fair, bound in fairness:
             verify_bound(fair, bound)
         check_known(known or {}, given)
-        sharing = SharingBounds.of(without(instance, rejected), even=not uneven(instance))
-        return cls(
+        found = cls(
             instance=instance,
             rules=first.rules,
             rejected=rejected,
             bounds=given,
             fairness=tuple(fairness),
             known=known or {},
-            rows=tuple(
-                Replayed.of(n, run, instance, given, rejected, sharing)
-                if problem is None
-                else Replayed.of_revenue(n, run, problem, given, rejected)
-                for n, run in runs.items()
-            ),
-            sharing=sharing,
+            sharing=SharingBounds.of(jobs),
             problem=problem,
         )
+        return replace(found, rows=tuple(Replayed.of(n, run, found) for n, run in runs.items()))
 
     @property
     def instance_hash(self) -> str:
@@ -348,7 +372,10 @@ class Replay(Shown):
     @property
     def terms(self) -> dict[str, Any]:
         """Under which terms jobs with utilities run, by name of the parameter; else nothing."""
-        return {} if self.problem is None else terms_of(self.problem)
+        if self.problem is None:
+            return {}
+        given = self.problem.parameters()
+        return {name: given[name] for name in TERMS}
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -365,10 +392,10 @@ class Replay(Shown):
         best = self.bounds.get("flow")
         if best is None or GpuPrices.of(best) is not None:
             return best
-        problem = completion_problems(without(self.instance, self.rejected))["flow"]
+        problem = CompletionTime(Jobs.of(self.instance, self.rejected).instance, "flow")
         maker = model_price_bound if problem.mixed else price_bound
-        effort = EFFORTS[self.effort]
-        bound = maker(problem, rounds=effort.get("steps", 0), halvings=effort.get("halvings", 0))
+        how = MAKERS[CompletionTime][self.effort].options
+        bound = maker(problem, rounds=how.get("steps", 0), halvings=how.get("halvings", 0))
         return bound if holds("flow", problem, bound) else None
 
     def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:
@@ -395,7 +422,7 @@ class Replay(Shown):
                 for row in self.rows
                 if row.ratios.get(name) is not None and (attained := row.attained(name)) is not None
             ]
-            sign = -1 if name in MOST else 1
+            sign = 1 if sense_of(name) is Sense.MIN else -1
             value, whose = min((sign * value, whose) for value, whose in values)
             found[name] = sign * value, whose
         return found

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from ...instances.display import counted
 from ...solvers.result import Bound
-from ..comparing.bounded import REWARDS
+from ..comparing.measures import REWARDS
 from ..comparing.replayed import Replay, Replayed
 from ..driving.run import Run
 from ..driving.speeds import models_of

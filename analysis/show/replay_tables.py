@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...instances.display import counted, shortened
 from ...solvers.policies.recorded import Recorded
-from ..comparing.best_known import KnownSchedule
-from ..comparing.fairness import uneven
+from ..comparing.measures import KnownSchedule, uneven
 from ..comparing.replayed import Replay
 from .columns import (
     DEADLINES,
@@ -208,8 +207,8 @@ TIGHT = (
     "share; so it tells no policy from another"
 )
 USERS_ALIKE = (
-    "any policy of the sharing ratio: little more than one user's run times over its time alone, "
-    "as nobody can be faster; that of waits and stretches needs prices, at effort standard or full"
+    "any policy of the sharing ratio: often little more than one user's run times over its time "
+    "alone, as nobody can be faster"
 )
 ELASTIC = (
     "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "

@@ -210,7 +210,7 @@ def test_bounds_are_verified(
         written(tmp_path, runs, bounds={"flow": Bound(1, "said so")})
     with pytest.raises(NoCertificate):
         written(tmp_path, runs, fairness=[("rho", Ltgf(INSTANCE), Bound(1, "said so"))])
-    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of makespan, completion"):
+    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of slowdown, flow"):
         written(tmp_path, runs, bounds={"joy": flow})
     assert list(tmp_path.iterdir()) == []
 
