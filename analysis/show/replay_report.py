@@ -406,16 +406,13 @@ def _certified(found: Replay) -> list[Topic]:
         "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
     table = page.rows(heads, lines, numbers=numbers, name="certified ratios")
-    proofs = [_proof(name, bound) for name, bound in found.bounds.items()]
+    proofs = [
+        page.proof(
+            f"Proof of the bound of {name} ({bound.method})", bound.certificate, MOST_CERTIFICATE
+        )
+        for name, bound in found.bounds.items()
+    ]
     return [Topic(title, [table, page.muted(text), *proofs])]
-
-
-def _proof(measure: str, bound: Bound) -> Markup:
-    """What a bound was verified from, to unfold."""
-    text = json.dumps(dict(bound.certificate or {}), default=str)
-    if len(text) > MOST_CERTIFICATE:
-        text = f"{text[:MOST_CERTIFICATE]} … and {len(text) - MOST_CERTIFICATE:,} more characters"
-    return page.details(f"Proof of the bound of {measure} ({bound.method})", page.code(text))
 
 
 def _losses(found: Replay) -> list[Topic]:

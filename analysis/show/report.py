@@ -189,10 +189,6 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> To
     title = f"Proof, {relaxation}" if relaxation else "Proof"
     if bound is None:
         return Topic(title, [page.paragraph("No bound was verified, so nothing is certified.")])
-    certificate = json.dumps(dict(bound.certificate or {}), default=str)
-    if len(certificate) > MOST_CERTIFICATE:
-        rest = len(certificate) - MOST_CERTIFICATE
-        certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = Markup(
         "<p>No {} is better than <strong>{}</strong> (method: {}). The certificate was replayed by "
         "<code>gangsched.verify_bound</code> when the solvers were compared: in integers or "
@@ -201,7 +197,8 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> To
     said = text.format(
         f"{relaxation} {thing}".strip(), shown_bound(bound.value, sense), bound.method
     )
-    return Topic(title, [said, page.details("The certificate", page.code(certificate))])
+    proof = page.proof("The certificate", bound.certificate, MOST_CERTIFICATE)
+    return Topic(title, [said, proof])
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> Topic:
