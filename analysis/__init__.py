@@ -3,6 +3,10 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from .comparing.shown import Shown as _Shown
+
+_Shown.renderer = lambda: _import_module(f"{__name__}.show.results")
+
 
 def __getattr__(name: str) -> _Any:
     try:

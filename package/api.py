@@ -14,7 +14,7 @@ from . import registry
 
 if TYPE_CHECKING:
     from .analysis.comparing.comparison import Comparison
-    from .analysis.comparing.replay import Replay
+    from .analysis.comparing.replayed import Replay
     from .analysis.driving.run import Run
     from .formulations.irmp.problem import Irmp
     from .instances.model import Instance

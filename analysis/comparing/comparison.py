@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...formulations.problem import Sense, goal_of, summary_of
+from ...formulations.problem import Sense
 from ...instances.compiling import seconds_since
 from ...instances.schedule import Schedule
 from ...solvers.facts import Facts
@@ -19,16 +18,7 @@ from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
 from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
-from ..show.columns import (
-    COMPARED,
-    ColumnTable,
-    compared,
-    computed,
-    explained,
-    footnotes,
-    shown_bound,
-)
-from ..show.referee import Referee, left_out, seed_range
+from .shown import Shown
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -197,50 +187,9 @@ class Row:
         """The verdict, and the relaxation that it is of."""
         return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
-        return {
-            "solver": self.solver,
-            "status": self.verdict,
-            "stop": None if self.result is None else self.result.stop.value,
-            "objective": self.objective,
-            "ratio": self.ratio,
-            "mean_completion": self.mean_completion,
-            "relaxation": self.relaxation,
-            "measures": {**self.measures, **computed(COMPARED, self)},
-            "claimed_bound": bound_to_dict(self.result.bound if self.result else None),
-            "error": self.error,
-            "timing": {"runtime": self.runtime},
-        }
-
-
-class SideBySide:
-    """What comparisons offer, be they of solvers or of policies: their tables, and notes below."""
-
-    unfinished: tuple[str, ...]
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether some of those that are compared did not finish."""
-        return bool(self.unfinished)
-
-    def _tables(self) -> Sequence[ColumnTable]:
-        raise NotImplementedError
-
-    def _notes(self) -> list[str]:
-        raise NotImplementedError
-
-    def _cut(self) -> list[str]:
-        """The solvers that an interrupt kept from finishing, in words."""
-        return [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
-
-    def _repr_html_(self) -> str:
-        notes = (f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return "".join([*(table._repr_html_() for table in self._tables()), *notes])
-
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(SideBySide):
+class Comparison(Shown):
     """Several solvers on one problem, measured against one verified bound; made by `compare`.
 
     Parameters
@@ -306,100 +255,14 @@ class Comparison(SideBySide):
         return relaxed.get(row.relaxation, self.problem)
 
     @property
-    def table(self) -> ColumnTable:
-        """The rows under their columns."""
-        goal = goal_of(self.problem)
-        return ColumnTable(compared(goal, self.sense, self.measures, self.rows), self.rows)
-
-    @property
     def measures(self) -> tuple[str, ...]:
         """Names of the rows' measures, in order."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.measures))
 
-    def footnotes(self, explain: bool = False) -> list[str]:
-        """Return what explains the words that occur; with `explain`, all words and columns."""
-        table = self.table
-        if explain:
-            return [*self.legend, *explained(table.columns)]
-        words = {*(c.plain for c in table.columns), *(row.relaxation for row in self.rows)}
-        return [
-            *(line for line in self.legend if line.partition(":")[0] in words),
-            *footnotes([table]),
-        ]
-
-    def referee(self, *, drawn: str = "", rejected: int = 0) -> Referee:
-        """Return under which settings the solvers are compared.
-
-        Parameters
-        ----------
-        drawn : str
-            Which seed drew what of the instance, as the caller knows.
-        rejected : int
-            How many jobs were left out of it.
-        """
-        infos = [row.result.info for row in self.rows if row.result is not None]
-        seeds = [info["seed"] for info in infos if isinstance(info.get("seed"), int)]
-        said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of solvers"] * bool(seeds)
-        own = self.problem.parameters() if hasattr(self.problem, "parameters") else {}
-        plain = (f"{k} {v}" for k, v in own.items() if isinstance(v, int | float | str) and v != "")
-        methods = dict.fromkeys(row.bound.method for row in self.rows if row.bound is not None)
-        ratios = f"certified ratio in the table, to verified bounds ({', '.join(methods)})"
-        return Referee(
-            information="the whole instance; online solvers use a job once it is there",
-            seeds=", ".join(said) or seed_range([]),
-            excluded=left_out([rejected]),
-            parameters=", ".join([summary_of(self.problem), *plain]),
-            certificate=ratios if methods else "none, as no bound was verified",
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
-        return {
-            "problem": type(self.problem).__name__,
-            "instance": self.instance,
-            "sense": self.sense.value,
-            "bound": bound_to_dict(self.bound),
-            "relaxed": {one.name: bound_to_dict(one.bound) for one in self.relaxed},
-            "rows": [row.to_dict() for row in self.rows],
-            "refuted": [
-                {"solver": r.solver, "violations": list(r.violations)} for r in self.refuted
-            ],
-            "unfinished": list(self.unfinished),
-        }
-
-    def to_frame(self) -> Any:
-        """Return the rows as a pandas DataFrame; its `attrs` have the units by column."""
-        return self.table.to_frame()
-
-    def __str__(self) -> str:
-        return "\n".join([str(self.table), *self._notes()])
-
-    def _tables(self) -> Sequence[ColumnTable]:
-        return [self.table]
-
-    def _notes(self) -> list[str]:
-        bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
-        notes = [
-            f"{name}: none verified, so no ratio is certified"
-            if bound is None
-            else f"{name}: {shown_bound(bound.value, self.sense)} ({bound.method}, verified)"
-            for name, bound in bounds
-        ]
-        notes += self.footnotes()
-        notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
-        for r in self.refuted:
-            more = len(r.violations) - 1
-            tail = f" (and {more} more)" if more > 0 else ""
-            notes.append(f"{r.solver}: refuted: {''.join(r.violations[:1])}{tail}")
-        return notes + self._cut()
-
-
-def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
-    """Return value, method and certificate as plain data."""
-    if bound is None:
-        return None
-    certificate = None if bound.certificate is None else dict(bound.certificate)
-    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+    @property
+    def interrupted(self) -> bool:
+        """Whether some of the solvers did not finish."""
+        return bool(self.unfinished)
 
 
 def compare(

@@ -13,19 +13,12 @@ from ...instances.check import but_for
 from ...instances.model import Instance, some_jobs
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
-from ..driving.speeds import models_of
 from ..proofs.fluid_fairness import contended_bound, life_bound
+from .measures import uneven
 
 Fairness = tuple[str, Any, Bound]
 DAY = 86_400
 PEAKS = 3  #: busiest days of which lambda* is given
-
-
-def uneven(instance: Instance[Any]) -> bool:
-    """Whether there are several GPU models, or speeds other than 1."""
-    models = models_of(instance)
-    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
-    return len(models) > 1 or any(speed != 1 for speed in speeds)
 
 
 def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,7 @@ from ...instances.model import DeadlineJob, Instance
 from ...solvers.result import Bound
 from ..driving.run import EventKind, Run
 from ..driving.segments import Segments
-from ..proofs.deadline_rewards import reward_bound
-from .comparison import bound_to_dict
+from ..proofs.bound import Effort, bound
 
 PROFILED = "reward after profiling"
 
@@ -124,12 +123,10 @@ class ProfiledBound(NamedTuple):
     bound: Bound
     runs: tuple[Run, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self.profiling), **(bound_to_dict(self.bound) or {})}
 
-
-def profiled_bound(instance: Instance[Any], runs: Sequence[Run]) -> ProfiledBound | None:
+def profiled_bound(
+    instance: Instance[Any], runs: Sequence[Run], effort: Effort
+) -> ProfiledBound | None:
     """Return what is common to all of the runs that profile first; None where none does.
 
     Parameters
@@ -138,10 +135,12 @@ def profiled_bound(instance: Instance[Any], runs: Sequence[Run]) -> ProfiledBoun
         Of the jobs that the runs did not reject.
     runs : sequence of Run
         In which all of these are complete.
+    effort : {"quick", "standard", "full"}
     """
     kinds = [(run, kind) for run in runs if (kind := Profiling.of(run)) is not None]
     if not kinds:
         return None
     profiling = Profiling.common([kind for _, kind in kinds])
     problem = DeadlineRewards(profiling.later(instance))
-    return ProfiledBound(profiling, problem, reward_bound(problem), tuple(run for run, _ in kinds))
+    first = tuple(run for run, _ in kinds)
+    return ProfiledBound(profiling, problem, bound(problem, effort), first)

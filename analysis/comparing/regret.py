@@ -36,10 +36,9 @@ Leases count as stopping at will.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...instances.model import Cluster, Node, gpus_by_model
 from ...solvers.policies.areas.smallest_area import SmallestArea
@@ -50,11 +49,10 @@ from ...solvers.policy import Policy, Preempts, information_of
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive
+from .losses import LossLedger, Term, Variant
+from .replayed import Replay
 
-if TYPE_CHECKING:
-    from .replay import Replay
-
-__all__ = ["LossLedger", "Term", "Variant", "ledger"]
+__all__ = ["ledger"]
 
 FAIR = frozenset(
     {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min-fairness"}
@@ -67,65 +65,6 @@ STAND_INS: Mapping[tuple[bool, bool], tuple[str, Policy]] = {
     (False, False): ("fifo:backfill", Fifo(blocking=False)),
 }
 BEST = STAND_INS[True, True][0]
-
-
-class Variant(NamedTuple):
-    """A policy, and the constraints that are lifted for it."""
-
-    policy: str
-    free: bool = False  #: resuming and moving cost nothing
-    pool: bool = False  #: one node for each GPU model
-    seconds: bool = False  #: rounds of a second
-
-    def __str__(self) -> str:
-        named = (("free restarts", self.free), ("pool", self.pool), ("rounds of 1 s", self.seconds))
-        return ", ".join([self.policy, *(name for name, holds in named if holds)])
-
-
-class Term(NamedTuple):
-    """One term: seconds of the mean completion time that `less` has not, and `more` has."""
-
-    name: str
-    seconds: float
-    more: str
-    less: str
-
-
-@dataclass(frozen=True, slots=True)
-class LossLedger:
-    """The loss of one policy over the bound, in two orders of removal.
-
-    Parameters
-    ----------
-    policy : str
-    attained, bound : float
-        Mean completion times in seconds.
-    orders : tuple of tuple of Term
-        The terms of each add up to the loss.
-    runs : mapping of Variant to float
-        Mean completion time of each run that is named in them, in seconds.
-    """
-
-    policy: str
-    attained: float
-    bound: float
-    orders: tuple[tuple[Term, ...], ...]
-    runs: Mapping[Variant, float]
-
-    @property
-    def loss(self) -> float:
-        """Seconds of the mean completion time over the bound."""
-        return self.attained - self.bound
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "policy": self.policy,
-            "attained": self.attained,
-            "bound": self.bound,
-            "orders": [[term._asdict() for term in order] for order in self.orders],
-            "runs": [{**run._asdict(), "mean_completion": m} for run, m in self.runs.items()],
-        }
 
 
 def ledger(

@@ -13,9 +13,9 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
@@ -36,296 +36,19 @@ from ..driving.drive import (
     rejected_jobs,
 )  # fmt: skip
 from ..driving.run import Run, plain
-from ..driving.waits import Wait, longest_waits
 from ..proofs.bound import Effort
-from ..proofs.bound import bound as bound_of
-from ..proofs.completion_time import online_bound
-from ..proofs.deadline_rewards import reward_bound
-from ..proofs.gpu_prices import GpuPrices
-from ..proofs.model_prices import model_price_bound
-from ..proofs.prices import price_bound
-from ..proofs.verify import verify_bound
-from ..show.columns import ColumnTable
-from ..show.replay_tables import failures, tables, whole_table
-from .best_known import (
-    EFFORTS,
-    KNOWN,
-    KnownSchedule,
-    best_known,
-    best_known_revenue,
-    best_known_rewards,
-    best_of,
-    check_known,
-)
-from .bounded import (
-    REWARDS,
-    bounded,
-    completion_problems,
-    holds,
-    revenue_problem,
-    rewards_problem,
-    without,
-)
-from .comparison import SideBySide, bound_to_dict, ratio
-from .fairness import Fairness, fairness_bounds, uneven
-from .online_revenue import (
-    REVENUE,
-    SLOTS,
-    on_terms,
-    taken_apart,
-    terms_of,
-)
-from .profiling import PROFILED, ProfiledBound, profiled_bound
-from .regret import LossLedger
+from .comparison import ratio
+from .fairness import fairness_bounds
+from .measures import MEASURES, SHARING, Jobs, KnownSchedule, Measure, holds
+from .profiling import PROFILED, profiled_bound
 from .regret import ledger as ledgers
-from .replayed import Replayed
+from .replayed import Failure, Replay, Replayed, taken_apart
 from .sharing import SharingBounds
 
 logger = logging.getLogger("gangsched")
 
 RULES = Rules()
-RECORDED = (
-    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
-    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
-)
-MODELS = (
-    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
-    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """One policy that did not run to the end by its own fault.
-
-    Parameters
-    ----------
-    name : str
-        In the comparison.
-    reason : str
-        Kind and message of what it raised, or the rules that its run breaks.
-    refuted : bool
-        True where a printed algorithm has shown that it cannot go on, which is a finding.
-    """
-
-    name: str
-    reason: str
-    refuted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replay(SideBySide):
-    """Several policies on one instance; made by :func:`replay`.
-
-    Parameters
-    ----------
-    instance : Instance
-    rules : Rules
-    rejected : mapping of int to str
-        Number of each job that no policy was given, and why.
-    bounds : mapping of str to Bound
-        Verified lower bounds by measure of
-        :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
-        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
-        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
-        was elastic, of jobs that may change their number of GPUs, as in
-        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with utilities
-        only the "revenue".
-    known : mapping of str to KnownSchedule
-        By measure a schedule in which gangs spread over any nodes of a model, and pauses and
-        moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
-        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
-        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise. "revenue": one of
-        :func:`~gangsched.solvers.irmp.lists.lp_list`, which knows all jobs in advance.
-    profiled : ProfiledBound or None
-        What those can win who profile first, if some of the rows do.
-    fairness : tuple of (str, Problem, Bound)
-        Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
-        problem for which the bound can be verified, and the bound.
-    rows : tuple of Replayed
-        In the order of the policies.
-    failed : tuple of Failure
-    stopped : Run or None
-        The run that an interrupt stopped, with its checkpoint (unless it was at its end).
-    unfinished : tuple of str
-        Policies that an interrupt kept from finishing.
-    effort : {"quick", "standard", "full"}
-        Of the bounds of completion times.
-    unrecorded : str
-        Why there is no row of the log's own schedule, where one was wanted.
-    sharing : SharingBounds
-        Bounds of the worst user, against alone on its quota.
-    ledgers : mapping of str to LossLedger or str
-        By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
-        asked.
-    problem : Irmp or None
-        Of jobs with utilities: the terms under which all rows run.
-    """
-
-    instance: Instance[Any]
-    rules: Rules
-    rejected: Mapping[int, str]
-    bounds: Mapping[str, Bound]
-    fairness: tuple[Fairness, ...]
-    rows: tuple[Replayed, ...]
-    failed: tuple[Failure, ...] = ()
-    stopped: Run | None = None
-    unfinished: tuple[str, ...] = ()
-    effort: Effort = "quick"
-    unrecorded: str = ""
-    known: Mapping[str, KnownSchedule] = field(default_factory=dict)
-    sharing: SharingBounds = field(default_factory=SharingBounds)
-    profiled: ProfiledBound | None = None
-    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
-    problem: Irmp | None = None
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance[Any] | Irmp,
-        runs: Mapping[str, Run],
-        *,
-        bounds: Mapping[str, Bound] | None = None,
-        fairness: Sequence[Fairness] = (),
-        known: Mapping[str, KnownSchedule] | None = None,
-    ) -> Replay:
-        """Return what compares runs that there are already, of the same instance."""
-        if not runs:
-            raise ValueError("replay: runs={} is empty, there is nothing to compare")
-        instance, problem = taken_apart(instance)
-        for name, run in runs.items():
-            if run.instance_hash != instance_hash(instance):
-                raise ValueError(f"replay: run {name!r} is of another instance")
-        runs = {name: run.attach(instance) for name, run in runs.items()}
-        first = next(iter(runs.values()))
-        rejected, given = dict(first.rejected), dict(bounds or {})
-        problems = bounded(instance, rejected, problem)
-        for name, bound in given.items():
-            if name not in problems:
-                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(problems)}")
-            verify_bound(problems[name], bound)
-        for _, fair, bound in fairness:
-            verify_bound(fair, bound)
-        check_known(known or {}, given)
-        sharing = SharingBounds.of(without(instance, rejected), even=not uneven(instance))
-        return cls(
-            instance=instance,
-            rules=first.rules,
-            rejected=rejected,
-            bounds=given,
-            fairness=tuple(fairness),
-            known=known or {},
-            rows=tuple(
-                Replayed.of(n, run, instance, given, rejected, sharing)
-                if problem is None
-                else Replayed.of_revenue(n, run, problem, given, rejected)
-                for n, run in runs.items()
-            ),
-            sharing=sharing,
-            problem=problem,
-        )
-
-    @property
-    def has_deadlines(self) -> bool:
-        """Whether jobs have deadlines."""
-        return self.instance.kind.has_deadlines
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        """Under which terms jobs with utilities run, by name of the parameter; else nothing."""
-        return {} if self.problem is None else terms_of(self.problem)
-
-    @property
-    def runs(self) -> dict[str, Run]:
-        """The complete runs by name."""
-        return {row.name: row.run for row in self.rows}
-
-    @cached_property
-    def price_bound(self) -> Bound | None:
-        """A verified bound of the sum of completion times by prices of GPU time.
-
-        That of the bounds, if it is by prices; else another one, of the same effort. None where
-        nothing is proven about completion times.
-        """
-        best = self.bounds.get("flow")
-        if best is None or GpuPrices.of(best) is not None:
-            return best
-        problem = completion_problems(without(self.instance, self.rejected))["flow"]
-        maker = model_price_bound if problem.mixed else price_bound
-        effort = EFFORTS[self.effort]
-        bound = maker(problem, rounds=effort.get("steps", 0), halvings=effort.get("halvings", 0))
-        return bound if holds("flow", problem, bound) else None
-
-    def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:
-        """Return by row why the jobs that waited longest did, and what GPUs were worth meanwhile.
-
-        Parameters
-        ----------
-        most : int
-            How many jobs of each row; as of
-            :func:`~gangsched.analysis.driving.waits.longest_waits`, with the prices of
-            :meth:`price_bound`.
-        """
-        prices = GpuPrices.of(self.price_bound)
-        return {name: longest_waits(run, most, prices=prices) for name, run in self.runs.items()}
-
-    @property
-    def best_known(self) -> dict[str, tuple[float, str]]:
-        """By measure the best objective of known schedules and of rows, and whose it is."""
-        return best_of(self.known, self.rows)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What to know about GPU models, about trades and about the log's own schedule."""
-        fluid = self.problem is None and not self.fairness
-        found = [MODELS] if fluid and uneven(self.instance) else []
-        if self.unrecorded:
-            found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
-        elif any(row.recorded for row in self.rows):
-            found.append(RECORDED)
-        return (*found, *trades_line(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able data, equal for equal replays but for the ``timing`` of each row."""
-        return {
-            "instance": self.instance.name,
-            "instance_hash": instance_hash(self.instance),
-            "rules": asdict(self.rules),
-            **({"terms": self.terms} if self.problem is not None else {}),
-            "effort": self.effort,
-            "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
-            "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
-            "best_known": {name: list(best) for name, best in self.best_known.items()},
-            "users": {n: bound_to_dict(bound) for n, bound in self.sharing.bounds.items()},
-            **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
-            "fairness": [
-                {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
-            ],
-            "rows": [row.to_dict() for row in self.rows],
-            "failed": [asdict(failure) for failure in self.failed],
-            **({"ledgers": _ledgers_to_dict(self.ledgers)} if self.ledgers else {}),
-            **({"remarks": list(self.remarks)} if self.remarks else {}),
-            "unfinished": list(self.unfinished),
-        }
-
-    def csv(self) -> str:
-        """Return everything that is measured of each policy as CSV."""
-        return whole_table(self).csv()
-
-    def to_frame(self) -> Any:
-        """Return everything that is measured of each policy as a pandas DataFrame."""
-        return whole_table(self).to_frame()
-
-    def __str__(self) -> str:
-        head = f"Replay: {self.instance.summary()}"
-        return "\n\n".join([head, *map(str, tables(self)), *self._notes()])
-
-    def _tables(self) -> Sequence[ColumnTable]:
-        return tables(self)
-
-    def _notes(self) -> list[str]:
-        lines = [*failures(self), *self._cut()]
-        return ["\n".join(lines)] if lines else []
+SLOTS = Rules(round_length=1)  #: as times are slots
 
 
 def replay(
@@ -406,8 +129,8 @@ def replay(
     >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
     [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
     """
-    if effort not in EFFORTS:
-        known = ", ".join(map(repr, EFFORTS))
+    if effort not in get_args(Effort):
+        known = ", ".join(map(repr, get_args(Effort)))
         raise ValueError(f"replay: effort={effort!r} is not one of {known}")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"replay: on_interrupt={on_interrupt!r} is not 'raise' or 'return'")
@@ -463,6 +186,17 @@ def rules_of(subject: Instance[Any] | Irmp) -> Rules:
     return RULES if taken_apart(subject)[1] is None else SLOTS
 
 
+def on_terms(policies: Mapping[str, Policy], problem: Irmp | None) -> dict[str, Policy]:
+    """Return the policies as they run under the terms of a problem; as they are without one."""
+    if problem is None:
+        return dict(policies)
+    asked: Mapping[str, Any] = policies
+    return {
+        name: policy.under(problem) if hasattr(policy, "under") else policy
+        for name, policy in asked.items()
+    }
+
+
 @dataclass
 class _Replay:
     """What a replay has found so far."""
@@ -471,18 +205,14 @@ class _Replay:
     policies: Mapping[str, Policy]
     rules: Rules
     before: Mapping[str, Run]
-    times: Sequence[Times] = ()
-    effort: Effort = "quick"
-    problem: Irmp | None = None
-    rejected: dict[int, str] = field(init=False)
-    unrecorded: str = ""
-    rows: list[Replayed] = field(default_factory=list)
-    failed: list[Failure] = field(default_factory=list)
+    times: Sequence[Times]
+    effort: Effort
+    problem: Irmp | None
+    found: Replay = field(init=False)
+    jobs: Jobs = field(init=False)
     bounds: dict[str, Bound] = field(default_factory=dict)
     known: dict[str, KnownSchedule] = field(default_factory=dict)
-    fairness: list[Fairness] = field(default_factory=list)
-    refused: set[str] = field(default_factory=set)  # rewards without a verified bound
-    sharing: SharingBounds = field(default_factory=SharingBounds)
+    failed: list[Failure] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.times and len(self.times) != len(self.instance.jobs):
@@ -491,7 +221,12 @@ class _Replay:
             )
         if self.times and Recorded.name in self.policies:
             raise ValueError(f"replay: {Recorded.name!r} is the row of the log, name it otherwise")
-        self.rejected = self._rejected()
+        rejected = self._rejected()
+        self.jobs = Jobs.of(self.instance, rejected, self.problem)
+        self.found = Replay(
+            instance=self.instance, rules=self.rules, rejected=rejected, bounds=self.bounds,
+            known=self.known, effort=self.effort, problem=self.problem,
+        )  # fmt: skip
         for name, run in self.before.items():
             if name in self.policies:
                 self._check_before(name, run)
@@ -523,97 +258,98 @@ class _Replay:
             ("rules", run.rules, self.rules),
             ("policy", run.policy, policy.name),
             ("parameters", run.parameters, plain(parameters_of(policy))),
-            ("rejected jobs", dict(run.rejected).keys(), self.rejected.keys()),
+            ("rejected jobs", dict(run.rejected).keys(), self.found.rejected.keys()),
         ):
             if old != new:
                 raise ValueError(f"replay: the earlier run of {name!r} is of other {what}")
 
     def bound(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Compute the bounds, and keep those that can be verified."""
-        instance = without(self.instance, self.rejected)
-        if not instance.jobs:
+        if not self.jobs.instance.jobs:
             return
+        for measure in MEASURES:
+            problem = None if measure.elastic else measure.problem(self.jobs)
+            if problem is not None:
+                self._prove(measure, problem, self.bounds, self.known, on_progress)
         if self.problem is not None:
-            self._revenue_bound(self.problem)
             return
-        for name, problem in completion_problems(instance).items():
-            flow = self.bounds.get("flow")
-            if problem.measure == "completion" and flow is not None:
-                # the same proof, counted from time 0
-                shift = sum(job.release for job in instance.jobs)
-                bound = Bound(flow.value + shift, flow.method, flow.certificate)
-            else:
-                show = None if on_progress is None else partial(_tell, on_progress, name)
-                bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
-            if holds(name, problem, bound):
-                self.bounds[name] = bound
-            known = best_known(problem, self.effort) if name in KNOWN else None
-            if known is not None:
-                self.known[name] = known
-        for what, fair, bound in fairness_bounds(instance, self.rules):
-            if holds(what, fair, bound):
-                self.fairness.append((what, fair, bound))
-        self.sharing = SharingBounds.of(instance, even=not uneven(instance))
-        self.sharing = self.sharing.bounded(self.effort, holds)
-        self._reward_bound(elastic=False)
+        fairness = fairness_bounds(self.jobs.instance, self.rules)
+        fair = tuple(one for one in fairness if holds(*one))
+        sharing = SharingBounds.of(self.jobs)
+        bounds, known = dict[str, Bound](), dict[str, KnownSchedule]()
+        for measure in SHARING:
+            if measure.name in sharing.problems:
+                problem = sharing.problems[measure.name]
+                self._prove(measure, problem, bounds, known, on_progress)
+        best = {name: schedule.objective for name, schedule in known.items()}
+        sharing = replace(sharing, bounds=bounds, known=best)
+        self.found = replace(self.found, fairness=fair, sharing=sharing)
 
-    def _revenue_bound(self, problem: Irmp) -> None:
-        """The bound of jobs with utilities, and the best schedule of those who know all of them."""
-        problem = revenue_problem(problem, self.rejected)
-        bound = bound_of(problem, self.effort)
-        if holds(REVENUE, problem, bound):
-            self.bounds[REVENUE] = bound
-            best = best_known_revenue(problem)
-            if best is not None:
-                self.known[REVENUE] = best
+    def _prove(
+        self,
+        measure: Measure,
+        problem: Any,
+        bounds: dict[str, Bound],
+        known: dict[str, KnownSchedule],
+        on_progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        """Note the bound of a measure, if it can be verified, and the best known schedule."""
+        show = None if on_progress is None else partial(_tell, on_progress, measure.name)
+        bound = measure.bound(problem, self.effort, bounds, show)
+        if not holds(measure.name, problem, bound):
+            return
+        bounds[measure.name] = bound
+        best = None if measure.known is None else measure.known(problem, bound, self.effort)
+        if best is not None:
+            known[measure.name] = best
 
-    def _reward_bound(self, *, elastic: bool) -> Bound | None:
-        """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
-        name = REWARDS[elastic]
-        known = name in self.bounds or name in self.refused
-        if self.instance.kind.has_deadlines and not known:
-            problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
-            bound = reward_bound(problem)
-            if holds(name, problem, bound):
-                self.bounds[name] = bound
-                best = None if elastic else best_known_rewards(problem, bound, self.effort)
-                if best is not None:
-                    self.known[name] = best
-            else:
-                self.refused.add(name)
-        return self.bounds.get(name)
+    def _elastic(self) -> None:
+        """Bound the rewards of elastic jobs, once."""
+        for measure in MEASURES:
+            problem = measure.problem(self.jobs) if measure.elastic else None
+            if problem is not None and not any(row.elastic for row in self.found.rows):
+                self._prove(measure, problem, self.bounds, self.known)
 
-    def _profiled(self) -> ProfiledBound | None:
+    def _profiled(self) -> Replay:
         """Bound the rewards of those rows that profile first, and give these their ratios to it."""
+        rows = [row for row in self.found.rows if row.ratios.get("reward") and not row.elastic]
         if "reward" not in self.bounds:
-            return None
-        rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
-        found = profiled_bound(without(self.instance, self.rejected), [row.run for row in rows])
+            return self.found
+        found = profiled_bound(self.jobs.instance, [row.run for row in rows], self.effort)
         if found is None or not holds(PROFILED, found.problem, found.bound):
-            return None
-        for i, row in enumerate(self.rows):
-            if any(row.run is run for run in found.runs):
-                won = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
-                self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
-        return found
+            return self.found
+        more = {
+            row.name: ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+            for row in rows
+            if any(row.run is run for run in found.runs)
+        }
+        measured = (
+            replace(row, ratios={**row.ratios, PROFILED: more[row.name]})
+            if row.name in more
+            else row
+            for row in self.found.rows
+        )
+        return replace(self.found, rows=tuple(measured), profiled=found)
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
         if not any(start is not None for start, _ in self.times):
             return
-        able = [j for j in range(len(self.times)) if j not in self.rejected]
+        rejected = self.found.rejected
+        able = [j for j in range(len(self.times)) if j not in rejected]
         instance = replace(self.instance, jobs=tuple(self.instance.jobs[j] for j in able))
-        self.unrecorded = unrecorded(instance, [self.times[j] for j in able])
-        if self.unrecorded:
+        why = unrecorded(instance, [self.times[j] for j in able])
+        if why:
+            self.found = replace(self.found, unrecorded=why)
             return
         policy = Recorded(self.times)
         show = None if on_progress is None else partial(on_progress, Recorded.name)
-        how = {**asdict(RECORDED_RULES), "reject": self.rejected, "on_progress": show}
+        how = {**asdict(RECORDED_RULES), "reject": rejected, "on_progress": show}
         try:
             run = drive(self.instance, policy, **how)
         except PolicyError as error:
-            why = error.__cause__ or error
-            self.unrecorded = f"log and cluster contradict each other, see an audit: {why}"
+            why = f"log and cluster contradict each other, see an audit: {error.__cause__ or error}"
+            self.found = replace(self.found, unrecorded=why)
             return
         self._keep(Recorded.name, run, policy)
 
@@ -635,7 +371,7 @@ class _Replay:
                     self.instance,
                     policy,
                     **asdict(self.rules),
-                    reject=self.rejected,
+                    reject=self.found.rejected,
                     on_progress=None if on_progress is None else partial(on_progress, name),
                     on_checkpoint=None if on_checkpoint is None else partial(on_checkpoint, name),
                     resume=None if old is None else old.checkpoint,
@@ -652,20 +388,12 @@ class _Replay:
         broken = check_run.violations(run, preempts=policy.preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
-        if self.problem is not None:
-            self.rows.append(self._earning(name, run, self.problem))
-            return
-        if metrics.is_elastic(run):
-            self._reward_bound(elastic=True)
-        self.rows.append(
-            Replayed.of(name, run, self.instance, self.bounds, self.rejected, self.sharing)
-        )
-
-    def _earning(self, name: str, run: Run, problem: Irmp) -> Replayed:
-        """The row of a run that keeps the problem."""
-        if broken := problem.violations(run.schedule):
-            raise ValueError(f"its run breaks the problem: {broken[0]}")
-        return Replayed.of_revenue(name, run, problem, self.bounds, self.rejected)
+        if self.problem is not None and (wrong := self.problem.violations(run.schedule)):
+            raise ValueError(f"its run breaks the problem: {wrong[0]}")
+        if self.problem is None and metrics.is_elastic(run):
+            self._elastic()
+        row = Replayed.of(name, run, self.found)
+        self.found = replace(self.found, rows=(*self.found.rows, row))
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -676,18 +404,9 @@ class _Replay:
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
-        profiled = self._profiled()
-        return Replay(
-            instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
-            fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
-            stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known, sharing=self.sharing, profiled=profiled,
-            problem=self.problem,
-        )  # fmt: skip
-
-
-def _ledgers_to_dict(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
-    return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
+        """Return what there is, with what only all rows together tell."""
+        failed = tuple(self.failed)
+        return replace(self._profiled(), failed=failed, stopped=stopped, unfinished=unfinished)
 
 
 def _place(error: BaseException, policy: type) -> str:
@@ -701,17 +420,6 @@ def _place(error: BaseException, policy: type) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
-
-
-def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
-    """Say in a line how many trades each run made and undid; nothing where there were none."""
-    said = []
-    for name, run in runs.items():
-        rates = [entry["rate"] for entry in run.log if "rate" in entry]
-        undone = sum(rate < 0 for rate in rates)
-        if rates:
-            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
-    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
 
 
 # --- bounds --------------------------------------------------------------------------------------

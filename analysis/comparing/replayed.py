@@ -1,25 +1,73 @@
-"""One policy that ran to the end, as a replay shows it."""
+"""What a replay has found: a row for each policy that ran to the end, and what is proven."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
+from ...instances.io import instance_hash
 from ...instances.model import Instance
 from ...solvers.policies.recorded import Recorded
+from ...solvers.policy import Rules
 from ...solvers.result import Bound, Stop
 from ..driving import metrics
 from ..driving.run import EventKind, Run
-from ..show.columns import SECTIONS, computed
-from .best_known import ROUNDING
-from .bounded import REWARDS, weighted_flow
+from ..driving.waits import Wait, longest_waits
+from ..proofs.bound import MAKERS, Effort
+from ..proofs.gpu_prices import GpuPrices
+from ..proofs.model_prices import model_price_bound
+from ..proofs.prices import price_bound
+from ..proofs.verify import verify_bound
 from .comparison import ratio
-from .online_revenue import REVENUE, USUAL, earned, revenue_ratio
+from .fairness import Fairness
+from .losses import LossLedger
+from .measures import (
+    REVENUE,
+    REWARDS,
+    ROUNDING,
+    Jobs,
+    KnownSchedule,
+    check_known,
+    holds,
+    problems,
+    sense_of,
+)
+from .profiling import ProfiledBound
+from .revenue import fairness_variance
 from .sharing import SharingBounds, user_columns
+from .shown import Shown
+
+__all__ = ["Failure", "Replay", "Replayed", "taken_apart"]
+
+#: of the usual measures, those that do not take jobs for gangs of one size
+USUAL = (
+    *("jobs", "finished", "unfinished", "rejected", "mean_completion", "median_completion"),
+    *("mean_wait", "max_wait", "utilisation", "utilisation_end"),
+)
+#: parameters of a problem that say how its jobs run
+TERMS = ("worker_bandwidth", "ps_bandwidth", "horizon", "clock", "optional")
+
+
+def taken_apart(subject: Any) -> tuple[Instance[Any], Irmp | None]:
+    """Return the instance of what is replayed, and the problem of jobs with utilities.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> taken_apart(reduced_problem(5).instance)[1]
+    Irmp(5 jobs, 25 nodes, 2 users)
+    """
+    if isinstance(subject, Irmp):
+        return subject.instance, subject
+    if not isinstance(subject, Instance):
+        raise TypeError(f"replay: a {type(subject).__name__} is neither an Instance nor an Irmp")
+    return subject, Irmp(subject) if subject.kind.needs_ps else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,62 +114,44 @@ class Replayed:
     revenue: Mapping[str, float | int | None] | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        run: Run,
-        instance: Instance[Any],
-        bounds: Mapping[str, Bound],
-        rejected: Collection[int],
-        sharing: SharingBounds,
-    ) -> Replayed:
-        """Measure a run of the instance without the rejected jobs, against bounds of those."""
-        attained = metrics.objectives(run)
+    def of(cls, name: str, run: Run, found: Replay) -> Replayed:
+        """Measure a run of a replay's jobs against its bounds."""
+        name = f"{name} (clairvoyant)" if run.clairvoyant else name
+        measures, bounds = metrics.summary(run), found.bounds
+        same = {j for j, _ in run.rejected} == set(found.rejected)
+        if found.problem is not None:
+            won = earned(found.problem, run)
+            whole = run.stop is Stop.COMPLETED and same
+            times = certified(REVENUE, won["revenue"] if whole else None, bounds.get(REVENUE))
+            return cls(
+                name=name,
+                run=run,
+                measures={name: measures[name] for name in USUAL},
+                ratios={REVENUE: times},
+                revenue={**won, "share_of_bound": None if times is None else 1 / times},
+            )
+        attained, elastic = metrics.objectives(run), metrics.is_elastic(run)
         if "weighted flow" in bounds:
             attained["weighted flow"] = weighted_flow(run)
-        measures, elastic = metrics.summary(run), metrics.is_elastic(run)
-        same = _same_jobs(run, rejected)
         ratios = {
-            name: _ratio(attained[name], bound) if same and not elastic else None
+            name: certified(name, attained[name], bound) if same and not elastic else None
             for name, bound in bounds.items()
             if name not in REWARDS
         }
-        won = None
-        if instance.kind.has_deadlines:
-            won = metrics.deadline_summary(run)
-            whole = same and not measures["unfinished"]
-            most = bounds.get(REWARDS[elastic])
-            ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
+        rewards = None
+        if found.has_deadlines:
+            rewards = metrics.deadline_summary(run)
+            reward = rewards["reward"] if same and not measures["unfinished"] else None
+            ratios["reward"] = certified("reward", reward, bounds.get(REWARDS[elastic]))
         return cls(
-            name=_label(name, run),
+            name=name,
             run=run,
             measures=measures,
             ratios=ratios,
-            deadlines=won,
+            deadlines=rewards,
             elastic=elastic,
             users=user_columns(run),
-            alone={} if elastic or not same else sharing.measures(run),
-        )
-
-    @classmethod
-    def of_revenue(
-        cls,
-        name: str,
-        run: Run,
-        problem: Irmp,
-        bounds: Mapping[str, Bound],
-        rejected: Collection[int],
-    ) -> Replayed:
-        """Measure what a run earned, against the bound of the jobs that were not rejected."""
-        won, bound, usual = earned(problem, run), bounds.get(REVENUE), metrics.summary(run)
-        whole = run.stop is Stop.COMPLETED and _same_jobs(run, rejected)
-        times = revenue_ratio(won["revenue"] if whole else None, bound)
-        return cls(
-            name=_label(name, run),
-            run=run,
-            measures={name: usual[name] for name in USUAL},
-            ratios={REVENUE: times},
-            revenue={**won, "share_of_bound": None if times is None else 1 / times},
+            alone={} if elastic or not same else found.sharing.measures(run),
         )
 
     @property
@@ -137,6 +167,14 @@ class Replayed:
             "run_times": self.information,
             "runtime": None if self.recorded else self.run.runtime,
         }
+
+    def attained(self, name: str) -> float | None:
+        """Return what it attained of a measure; no reward where it does not keep gangs."""
+        if self.revenue is not None:
+            return self.revenue[name]
+        if name == "reward":
+            return None if self.elastic or self.deadlines is None else self.deadlines["reward"]
+        return metrics.objectives(self.run)[name]
 
     @property
     def complete(self) -> bool:
@@ -166,37 +204,230 @@ class Replayed:
         """Whether the policy had to find out about new jobs."""
         return any((k == EventKind.PROFILE).any() for k in self.run.events.pieces("kind"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
-        won, more = self.deadlines, [computed(section.every, self) for section in SECTIONS]
-        return {
-            "name": self.name,
-            "policy": self.run.policy,
-            "parameters": dict(self.run.parameters),
-            "seed": self.run.seed,
-            "digest": self.run.digest(),
-            "measures": {k: v for part in (self.measures, *more) for k, v in part.items()},
-            "ratios": dict(self.ratios),
-            **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
-            **({"revenue": dict(self.revenue)} if self.revenue is not None else {}),
-            **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
-            **({"users": dict(self.users)} if self.users else {}),
-            **({"alone": dict(self.alone)} if self.alone else {}),
-            "timing": {"runtime": self.run.runtime},
-        }
+
+def certified(name: str, value: float | None, bound: Bound | None) -> float | None:
+    """Return the ratio of a measure to its bound; what is equal but for rounding may look better.
+
+    Sums of fractions are rounded, here and in the bound.
+    """
+    sense = sense_of(name)
+    if value is not None and bound is not None:
+        gained = bound.value - value if sense is Sense.MIN else value - bound.value
+        value = bound.value if 0 < gained <= ROUNDING * abs(bound.value) else value
+    return ratio(value, bound, sense)
 
 
-def _label(name: str, run: Run) -> str:
-    return f"{name} (clairvoyant)" if run.clairvoyant else name
+def weighted_flow(run: Run) -> float | None:
+    """Return the sum of weighted completion times; None where jobs are not complete."""
+    book = run.records
+    if metrics.makespan(run) is None:
+        return None
+    flow = (book.end - book.release)[book.finished].tolist()
+    weights = book.weight[book.finished].tolist()
+    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
 
 
-def _same_jobs(run: Run, rejected: Collection[int]) -> bool:
-    """Whether it rejected the jobs that bounds leave out, and no others."""
-    return {j for j, _ in run.rejected} == set(rejected)
+def earned(problem: Irmp, run: Run) -> dict[str, Any]:
+    """Return what a run is measured by, by name."""
+    found = metrics.revenue_summary(run, problem.clock)
+    return {**found, "fairness variance": fairness_variance(problem, run.schedule)}
 
 
-def _ratio(value: float | None, bound: Bound) -> float | None:
-    """Sums of fractions are rounded, here and in the bound: what is equal may look better."""
-    if value is not None and bound.value * (1 - ROUNDING) <= value < bound.value:
-        value = bound.value
-    return ratio(value, bound, Sense.MIN)
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One policy that did not run to the end by its own fault.
+
+    Parameters
+    ----------
+    name : str
+        In the comparison.
+    reason : str
+        Kind and message of what it raised, or the rules that its run breaks.
+    refuted : bool
+        True where a printed algorithm has shown that it cannot go on, which is a finding.
+    """
+
+    name: str
+    reason: str
+    refuted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay(Shown):
+    """Several policies on one instance; made by :func:`replay`.
+
+    Parameters
+    ----------
+    instance : Instance
+    rules : Rules
+    rejected : mapping of int to str
+        Number of each job that no policy was given, and why.
+    bounds : mapping of str to Bound
+        Verified lower bounds by measure of
+        :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
+        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
+        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
+        was elastic, of jobs that may change their number of GPUs, as in
+        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with utilities
+        only the "revenue".
+    known : mapping of str to KnownSchedule
+        By measure a schedule in which gangs spread over any nodes of a model, and pauses and
+        moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
+        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
+        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise. "revenue": one of
+        :func:`~gangsched.solvers.irmp.lists.lp_list`, which knows all jobs in advance.
+    profiled : ProfiledBound or None
+        What those can win who profile first, if some of the rows do.
+    fairness : tuple of (str, Problem, Bound)
+        Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
+        problem for which the bound can be verified, and the bound.
+    rows : tuple of Replayed
+        In the order of the policies.
+    failed : tuple of Failure
+    stopped : Run or None
+        The run that an interrupt stopped, with its checkpoint (unless it was at its end).
+    unfinished : tuple of str
+        Policies that an interrupt kept from finishing.
+    effort : {"quick", "standard", "full"}
+        Of the bounds of completion times.
+    unrecorded : str
+        Why there is no row of the log's own schedule, where one was wanted.
+    sharing : SharingBounds
+        Bounds of the worst user, against alone on its quota.
+    ledgers : mapping of str to LossLedger or str
+        By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
+        asked.
+    problem : Irmp or None
+        Of jobs with utilities: the terms under which all rows run.
+    """
+
+    instance: Instance[Any]
+    rules: Rules
+    rejected: Mapping[int, str]
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    fairness: tuple[Fairness, ...] = ()
+    rows: tuple[Replayed, ...] = ()
+    failed: tuple[Failure, ...] = ()
+    stopped: Run | None = None
+    unfinished: tuple[str, ...] = ()
+    effort: Effort = "quick"
+    unrecorded: str = ""
+    known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    sharing: SharingBounds = field(default_factory=SharingBounds)
+    profiled: ProfiledBound | None = None
+    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
+    problem: Irmp | None = None
+
+    @classmethod
+    def of(
+        cls,
+        instance: Instance[Any] | Irmp,
+        runs: Mapping[str, Run],
+        *,
+        bounds: Mapping[str, Bound] | None = None,
+        fairness: Sequence[Fairness] = (),
+        known: Mapping[str, KnownSchedule] | None = None,
+    ) -> Replay:
+        """Return what compares runs that there are already, of the same instance."""
+        if not runs:
+            raise ValueError("replay: runs={} is empty, there is nothing to compare")
+        instance, problem = taken_apart(instance)
+        for name, run in runs.items():
+            if run.instance_hash != instance_hash(instance):
+                raise ValueError(f"replay: run {name!r} is of another instance")
+        runs = {name: run.attach(instance) for name, run in runs.items()}
+        first = next(iter(runs.values()))
+        rejected, given = dict(first.rejected), dict(bounds or {})
+        jobs = Jobs.of(instance, rejected, problem)
+        able = problems(jobs)
+        for name, bound in given.items():
+            if name not in able:
+                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(able)}")
+            verify_bound(able[name], bound)
+        for _, fair, bound in fairness:
+            verify_bound(fair, bound)
+        check_known(known or {}, given)
+        found = cls(
+            instance=instance,
+            rules=first.rules,
+            rejected=rejected,
+            bounds=given,
+            fairness=tuple(fairness),
+            known=known or {},
+            sharing=SharingBounds.of(jobs),
+            problem=problem,
+        )
+        return replace(found, rows=tuple(Replayed.of(n, run, found) for n, run in runs.items()))
+
+    @property
+    def instance_hash(self) -> str:
+        """Of the instance."""
+        return instance_hash(self.instance)
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether jobs have deadlines."""
+        return self.instance.kind.has_deadlines
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Under which terms jobs with utilities run, by name of the parameter; else nothing."""
+        if self.problem is None:
+            return {}
+        given = self.problem.parameters()
+        return {name: given[name] for name in TERMS}
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The complete runs by name."""
+        return {row.name: row.run for row in self.rows}
+
+    @cached_property
+    def price_bound(self) -> Bound | None:
+        """A verified bound of the sum of completion times by prices of GPU time.
+
+        That of the bounds, if it is by prices; else another one, of the same effort. None where
+        nothing is proven about completion times.
+        """
+        best = self.bounds.get("flow")
+        if best is None or GpuPrices.of(best) is not None:
+            return best
+        problem = CompletionTime(Jobs.of(self.instance, self.rejected).instance, "flow")
+        maker = model_price_bound if problem.mixed else price_bound
+        how = MAKERS[CompletionTime][self.effort].options
+        bound = maker(problem, rounds=how.get("steps", 0), halvings=how.get("halvings", 0))
+        return bound if holds("flow", problem, bound) else None
+
+    def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:
+        """Return by row why the jobs that waited longest did, and what GPUs were worth meanwhile.
+
+        Parameters
+        ----------
+        most : int
+            How many jobs of each row; as of
+            :func:`~gangsched.analysis.driving.waits.longest_waits`, with the prices of
+            :meth:`price_bound`.
+        """
+        prices = GpuPrices.of(self.price_bound)
+        return {name: longest_waits(run, most, prices=prices) for name, run in self.runs.items()}
+
+    @property
+    def best_known(self) -> dict[str, tuple[float, str]]:
+        """By measure the best objective of known schedules and of rows, and whose it is."""
+        found = {}
+        for name, schedule in self.known.items():
+            values: list[tuple[float, str]] = [schedule]
+            values += [
+                (float(attained), row.name)
+                for row in self.rows
+                if row.ratios.get(name) is not None and (attained := row.attained(name)) is not None
+            ]
+            sign = 1 if sense_of(name) is Sense.MIN else -1
+            value, whose = min((sign * value, whose) for value, whose in values)
+            found[name] = sign * value, whose
+        return found
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some of the policies did not finish."""
+        return bool(self.unfinished)

@@ -6,36 +6,26 @@ policy rejected, for runs that completed them all on gangs of equal GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from ...formulations.sharing_incentive import Reading, SharingIncentive
+from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Ints
-from ...instances.model import Instance
 from ...instances.remembered import remembered
 from ...solvers.result import Bound
-from ...solvers.user_order import best_schedule, user_runs
 from ..driving import metrics
 from ..driving.run import Run
 from ..driving.speeds import models_of
-from ..proofs.bound import Effort
-from ..proofs.user_prices import mean_shares, user_bound
+from .measures import SHARING, Jobs
 
 LATEST = 2**62  #: of times; no run is so long
 GRACE = 120  #: seconds that a job may end later than alone, and still counts as in time
 MANY = 100  #: jobs of a user that a few cannot outweigh
 NAMED = 2  #: users who are named
-#: of the bounds; that of "sharing" is one user's P_u / A_u, which no price makes much better
-EFFORTS: Mapping[Effort, Mapping[str, Any]] = {
-    "quick": {"orders": 0},
-    "standard": {"orders": 16, "rounds": 150},
-    "full": {"orders": 30, "rounds": 600, "halvings": 1},
-}
-ROUNDS: Mapping[Effort, int] = {"quick": 0, "standard": 12, "full": 60}  #: of the best schedule
 
 
 @dataclass(frozen=True)
@@ -55,30 +45,10 @@ class SharingBounds:
     known: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, instance: Instance[Any], *, even: bool) -> SharingBounds:
-        """Return the problems of the jobs of an instance, without bounds."""
-        if not even or len({job.user for job in instance.jobs}) < 2 or len(instance.users) < 2:
-            return cls()
-        if any(job.work is None for job in instance.jobs):
-            return cls()
-        return cls({name: SharingIncentive(instance, name) for name in get_args(Reading)})
-
-    def bounded(self, effort: Effort, holds: Callable[[str, Any, Bound], bool]) -> SharingBounds:
-        """Return these with bounds that hold, and the best schedules."""
-        bounds, known = {}, {}
-        for name, problem in self.problems.items():
-            options = EFFORTS["quick" if name == "sharing" else effort]
-            orders, rounds = options["orders"], ROUNDS[effort]
-            runs = list(user_runs(problem, max(orders, rounds)))
-            first = mean_shares(runs[:orders]) if orders else None
-            bound = user_bound(problem, **options, first=first)
-            if holds(f"{name} of users", problem, bound):
-                bounds[name] = bound
-            if rounds:
-                found = best_schedule(problem, runs[:rounds])
-                if not problem.violations(found):
-                    known[name] = float(problem.objective(found))
-        return SharingBounds(self.problems, bounds, known)
+    def of(cls, jobs: Jobs) -> SharingBounds:
+        """Return the problems of jobs, without bounds."""
+        found = {measure.name: measure.problem(jobs) for measure in SHARING}
+        return cls({name: problem for name, problem in found.items() if problem is not None})
 
     def measures(self, run: Run) -> dict[str, Any]:
         """Return what columns show of a run; nothing where it cannot be compared."""

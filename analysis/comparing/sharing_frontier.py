@@ -28,6 +28,7 @@ from ...solvers.user_order import UserRun, user_runs
 from ..driving.run import Run
 from ..proofs.user_prices import mean_shares, user_bound
 from ..proofs.verify import verify_bound
+from .shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,14 +87,13 @@ class SharingFrontier:
 
     def plot(self, runs: Mapping[str, Run] | None = None) -> Figure:
         """Draw it, with what is impossible in grey, and with runs as points."""
-        from ..show.frontier_plot import frontier_plot  # matplotlib loads slowly
-
         problem = SharingIncentive(self.instance, self.reading)
         points = {}
         for name, run in (runs or {}).items():
             flows = problem.flows_of(run.records.end.tolist())
             points[name] = float(max(problem.ratios(flows).values())), sum(flows.values())
-        return frontier_plot(self, points)
+        figure: Figure = Shown.renderer().figure(self, points)
+        return figure
 
 
 def sharing_frontier(

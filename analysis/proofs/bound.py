@@ -16,16 +16,19 @@ Ltgf              least share of a life        the same                      the
 LtgfRound         sums of gangs: the optimum   the same                      the same
 LtgfFluid         first duals                  column generation: the        the same
                                                optimum up to rounding
-CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 rounds; prices
-                  SRPT; released work; first                                 climb, intervals
-                  prices of GPU time, one for                                halved twice
+CompletionTime    mean busy times, 16 rounds;  prices climb, 400 steps       64 rounds; intervals
+                  SRPT; released work; first                                 halved twice
+                  prices of GPU time, one for
                   each GPU model
-DeadlineRewards   prices of GPU time fall      400 steps                     1,000 steps, prices
-                  from a constant one, 60                                    halved twice
+DeadlineRewards   prices of GPU time fall      the same                      1,000 steps, prices
+                  from a constant one, 400                                   halved twice
                   steps
-SharingIncentive  one user who never waits;    250 steps from them           600 steps, intervals
+SharingIncentive  one user who never waits;    150 steps from them           600 steps, intervals
                   first prices                                               halved
 ================  ===========================  ============================  ======================
+
+A replay has these bounds, and beside them the best of some schedules, which stand in
+:data:`SCHEDULES` by the same efforts.
 
 No class is refused. FairShares is no problem: it computes shares, and nothing is chosen.
 """
@@ -34,6 +37,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal, get_args
 
@@ -51,71 +56,118 @@ from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
 
 Effort = Literal["quick", "standard", "full"]
-#: of a problem and the seconds that are left (None for no limit)
-Maker = Callable[..., Bound]
+#: called with the number of steps so far, and the best bound
+Progress = Callable[[int, float], None]
 
 
-def _maker(place: str, *, timed: bool = True, **options: Any) -> Maker:
-    """The function of a module here, imported when a bound is asked for: HiGHS and scipy take long.
+@dataclass(frozen=True)
+class Maker:
+    """What makes a bound, imported when one is asked for: HiGHS and scipy take long.
 
-    One that is not `timed` is always soon done, and takes no time limit.
+    Parameters
+    ----------
+    place : str
+        Module, from here, and function.
+    options : mapping of str to value
+    timed : bool
+        Whether it takes a time limit; what does not is always soon done.
+    told : bool
+        Whether it takes `on_progress`.
+    contains : bool
+        Whether it finds what those of less effort find.
     """
-    module, _, name = place.rpartition(".")
 
-    def make(problem: Any, seconds: float | None) -> Bound:
-        limit = {"time_limit": seconds} if timed else {}
-        function: Maker = getattr(import_module(module, __package__), name)
-        return function(problem, **limit, **options)
+    place: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    timed: bool = True
+    told: bool = False
+    contains: bool = False
 
-    return make
+    def __call__(
+        self, problem: Any, seconds: float | None, on_progress: Progress | None = None
+    ) -> Bound:
+        """Return the bound of a problem, in the seconds that are left; None for no limit."""
+        module, _, name = self.place.rpartition(".")
+        more: dict[str, Any] = {"time_limit": seconds} if self.timed else {}
+        more |= {"on_progress": on_progress} if self.told else {}
+        made: Bound = getattr(import_module(module, __package__), name)(
+            problem, **more, **self.options
+        )
+        return made
 
 
-def _market(problem: GpuMarket, _: float | None) -> Bound:
+def market_bound(problem: GpuMarket) -> Bound:
+    """Return the bound of the market's own aim; its prices prove something, however inexact."""
     from ...solvers.gandiva_fair.market import best_allocation
 
-    found = best_allocation(problem).bound  # by the market's own aim
-    assert found is not None  # its prices prove something, however inexact they are
+    found = best_allocation(problem).bound
+    assert found is not None
     return found
 
 
 REVENUE = "...solvers.irmp.columns.revenue_bound"
 PACKINGS = ".fluid_fairness.fluid_bound"
-COMPLETION = ".completion_time.online_bound"
-STEPS = 400
-REWARDS = ".deadline_rewards.reward_bound"
-USERS = ".user_prices.user_bound"
+COMPLETION = partial(Maker, ".completion_time.online_bound", told=True)
+REWARDS = partial(Maker, ".deadline_rewards.reward_bound")
+USERS = partial(Maker, ".user_prices.user_bound", told=True)
+ROUNDS: Mapping[Effort, int] = {"quick": 3, "standard": 16, "full": 60}  #: of users' weights
 #: what each effort adds to those before it, by problem
 MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     RarDdls: {
-        "quick": _maker(".makespan.dff_bound", timed=False),
-        "standard": _maker(".makespan.configuration_bound"),
-        "full": _maker(".makespan.search_bound"),
+        "quick": Maker(".makespan.dff_bound", timed=False),
+        "standard": Maker(".makespan.configuration_bound"),
+        "full": Maker(".makespan.search_bound"),
     },
     UniSched: {
-        "quick": _maker(".leases.one_price_bound", timed=False),
-        "standard": _maker(".leases.lease_price_bound"),
+        "quick": Maker(".leases.one_price_bound", timed=False),
+        "standard": Maker(".leases.lease_price_bound"),
     },
-    Irmp: {"quick": _maker(REVENUE, tolerance=1e-3), "full": _maker(REVENUE, tolerance=1e-5)},
-    GpuMarket: {"quick": _market},
-    Ltgf: {"quick": _maker(".fluid_fairness.life_bound", timed=False)},
-    LtgfRound: {"quick": _maker(".round_fairness.gang_sums_bound", timed=False)},
-    LtgfFluid: {"quick": _maker(PACKINGS, timed=False, time_limit=0), "standard": _maker(PACKINGS)},
+    Irmp: {
+        "quick": Maker(REVENUE, {"tolerance": 1e-3}),
+        "full": Maker(REVENUE, {"tolerance": 1e-5}),
+    },
+    GpuMarket: {"quick": Maker(".bound.market_bound", timed=False)},
+    Ltgf: {"quick": Maker(".fluid_fairness.life_bound", timed=False)},
+    LtgfRound: {"quick": Maker(".round_fairness.gang_sums_bound", timed=False)},
+    LtgfFluid: {
+        "quick": Maker(PACKINGS, {"time_limit": 0}, timed=False),
+        "standard": Maker(PACKINGS),
+    },
     CompletionTime: {
-        "quick": _maker(COMPLETION, rounds=1),
-        "standard": _maker(COMPLETION, rounds=16, steps=STEPS),
-        "full": _maker(COMPLETION, rounds=64, steps=STEPS, halvings=2),
+        "quick": COMPLETION({"rounds": 16}),
+        "standard": COMPLETION({"rounds": 16, "steps": 400}, contains=True),
+        "full": COMPLETION({"rounds": 64, "steps": 400, "halvings": 2}, contains=True),
     },
     DeadlineRewards: {
-        "quick": _maker(REWARDS, rounds=60),
-        "standard": _maker(REWARDS, rounds=400),
-        "full": _maker(REWARDS, rounds=1_000, halvings=2),
+        "quick": REWARDS({"rounds": 400}),
+        "full": REWARDS({"rounds": 1_000, "halvings": 2}, contains=True),
     },
     SharingIncentive: {
-        "quick": _maker(USERS, orders=3, rounds=0),
-        "standard": _maker(USERS),
-        "full": _maker(USERS, orders=30, rounds=600, halvings=1),
+        "quick": USERS({"orders": ROUNDS["quick"], "rounds": 0}),
+        "standard": USERS({"orders": ROUNDS["standard"], "rounds": 150}, contains=True),
+        "full": USERS({"orders": ROUNDS["full"], "rounds": 600, "halvings": 1}),
     },
 }
+#: of which schedules the best is shown beside a bound, by problem: powers of gangs in their orders,
+#: and of prices of GPU models; moves of ruin and recreate; rounds of users' weights, if any
+SCHEDULES: Mapping[type, Mapping[Effort, Mapping[str, Any]]] = {
+    CompletionTime: {
+        "quick": {"gangs": (1.0,), "prices": (1.0,)},
+        "standard": {"gangs": (1.0, 0.75, 0.5, 0.25, 0.0), "prices": (1.0, 0.9, 0.8, 0.6, 0.0)},
+        "full": {
+            "gangs": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
+            "prices": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
+        },
+    },
+    DeadlineRewards: {
+        "quick": {"moves": 5_000}, "standard": {"moves": 50_000}, "full": {"moves": 500_000}
+    },
+    SharingIncentive: {
+        "quick": {"rounds": 0},
+        "standard": {"rounds": ROUNDS["standard"]},
+        "full": {"rounds": ROUNDS["full"]},
+    },
+}  # fmt: skip
 
 #: classes whose quick bound takes as long as a solver: a comparison looks for it where no solver
 #: has brought one
@@ -172,20 +224,34 @@ def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = Non
     if type(problem) not in MAKERS:
         known = ", ".join(kind.__name__ for kind in MAKERS)
         raise TypeError(f"bound: a {type(problem).__name__} has no bounds, only {known} have")
-    return strengthened(problem, None, efforts[: efforts.index(effort) + 1], time_limit)
+    return strengthened(problem, None, up_to(effort), time_limit)
+
+
+def up_to(effort: Effort) -> tuple[Effort, ...]:
+    """Return the efforts up to this one, least first."""
+    efforts: tuple[Effort, ...] = get_args(Effort)
+    return efforts[: efforts.index(effort) + 1]
 
 
 def strengthened(
-    problem: Any, best: Bound | None, efforts: Sequence[Effort], time_limit: float | None
+    problem: Any,
+    best: Bound | None,
+    efforts: Sequence[Effort],
+    time_limit: float | None,
+    on_progress: Progress | None = None,
 ) -> Bound:
     """Return the best of a bound that is known, or None, and those that these efforts add."""
     start = time.monotonic()
-    for level in efforts:
-        maker = MAKERS[type(problem)].get(level)
+    table = MAKERS[type(problem)]
+    makers = [table[level] for level in efforts if level in table]
+    if time_limit is None:  # else the first of them may be all that there is time for
+        least = max((k for k, maker in enumerate(makers) if maker.contains), default=0)
+        makers = makers[least:]
+    for maker in makers:
         left = None if time_limit is None else time_limit - (time.monotonic() - start)
-        if maker is None or (best is not None and left is not None and left <= 0):
+        if best is not None and left is not None and left <= 0:
             continue
-        found = maker(problem, None if left is None else max(left, 0.0))
+        found = maker(problem, None if left is None else max(left, 0.0), on_progress)
         if best is None or _no_weaker(problem.sense, found, best):
             best = found
     assert best is not None  # every class has a quick maker

@@ -25,11 +25,12 @@ B is concave in prices and weights together. Its supergradient in v_u is u's sum
 each of its jobs costs least; that in prices is in :mod:`.prices`. With y_u = v_u d_u, the shares of
 a worst ratio add up to 1 and follow multiplicative steps; prices follow Polyak's with momentum, and
 both get half of the distance to a target above the best value. They begin with the mean of the
-shares of some rounds of area order (:mod:`gangsched.solvers.user_order`), a part of it spread over
-all users, and the prices of the schedule by these.
+shares of some rounds of area order (:mod:`gangsched.solvers.user_order`), or of the first few if
+these prove more, a part of it spread over all users, and the prices of the schedule by these.
 
-For "sharing" the bound is little more than one user's P_u / A_u, with that user's weight alone and
-no price: tight, and trivial. It is tried first for every reading.
+For "sharing" the bound is often little more than one user's P_u / A_u, with that user's weight
+alone and no price: tight, and trivial. It is tried first for every reading, and where a schedule's
+worst ratio is as small but for a part of 0.005, no prices are sought.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats
+from ...instances.remembered import remembered
 from ...solvers.pool import run_pool
 from ...solvers.result import Bound
 from ...solvers.user_order import Members, UserRun, user_runs
@@ -65,6 +68,8 @@ METHOD = "prices and user weights"
 EVEN = 0.05  #: part of the first shares that all users get alike
 #: of the climb, as there; a waiting time is a small part of the sums of flow times
 GAP, CLOSER, PATIENCE = 0.3, 0.7, 10
+CLOSE = 5e-3  #: part of a schedule's worst ratio for which no prices are sought
+FEW = 3  #: rounds of area order that are enough to begin with
 
 
 def user_bound(
@@ -120,16 +125,20 @@ def user_bound(
     best = _without_prices(problem)
     if not problem.jobs or not orders:
         return best
+    if first is not None:
+        starts = [first]
+    else:
+        few, most = tried(problem, min(orders, FEW)), tried(problem, orders)
+        starts = [few.shares] * (orders > FEW) + [most.shares]
+        if problem.limit is None and best.value >= (1 - CLOSE) * most.best.cost(None)[0]:
+            return best
     since = min(job.release for job in problem.jobs)
     members = Members.of(problem)
-    shares = _first_shares(problem, orders) if first is None else first
-    weights = members.weights(shares)
-    run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
-    dual = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
     climb = _Climb(members, end, rounds, on_progress)
-    point = _Point(shares, first_prices(replace(dual, weight=weights), run))
+    begun = [_start(problem, members, shares, since, intervals) for shares in starts]
+    dual, point = max(begun, key=lambda start: climb.at(*start)[0]) if begun[1:] else begun[0]
     if problem.limit is not None:  # which may be so large that it says nothing
-        free = replace(point, shares=0 * shares)
+        free = replace(point, shares=0 * point.shares)
         point = max(point, free, key=lambda one: climb.at(dual, one)[0])
     point = climb.up(dual, point, GAP)
     for _ in range(halvings if rounds else 0):
@@ -142,9 +151,38 @@ def user_bound(
     return found if found.value > best.value else best
 
 
-def _first_shares(problem: SharingIncentive, orders: int) -> Floats:
-    """Those of some rounds of area order."""
-    return mean_shares(list(user_runs(problem, orders)))
+def _start(
+    problem: SharingIncentive, members: Members, shares: Floats, since: int, intervals: int
+) -> tuple[Dual, _Point]:
+    """Shares, and the prices of the schedule by them."""
+    weights = members.weights(shares)
+    run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
+    dual = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
+    return dual, _Point(shares, first_prices(replace(dual, weight=weights), run))
+
+
+class Tried(NamedTuple):
+    """What rounds of area order have found."""
+
+    shares: Floats  #: from which weights begin
+    best: UserRun
+
+
+@remembered
+def _tried(problem: SharingIncentive) -> dict[int, Tried]:
+    """By number of rounds, what they have found; filled by :func:`tried`."""
+    return {}
+
+
+def tried(problem: SharingIncentive, orders: int) -> Tried:
+    """Return what some rounds of area order find, at least 1; they run once for each problem."""
+    known = _tried(problem)
+    if orders not in known:
+        runs = list(user_runs(problem, orders))
+        for count in (min(orders, FEW), orders):
+            best = min(runs[:count], key=lambda run: run.cost(problem.limit))
+            known[count] = Tried(mean_shares(runs[:count]), best)
+    return known[orders]
 
 
 def mean_shares(runs: Sequence[UserRun]) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,11 +113,9 @@ def _picture(found: Audit) -> Figure:
 
 def _proofs(found: Audit) -> list[Topic]:
     """What each finding was verified from, to unfold."""
-    parts = []
-    for one in found.findings:
-        if one.proof is not None:
-            text = json.dumps(dict(one.proof), default=str, ensure_ascii=False)
-            if len(text) > MOST_PROOF:
-                text = f"{text[:MOST_PROOF]} … and {len(text) - MOST_PROOF:,} more characters"
-            parts.append(page.details(f"{one.kind}: {one.text}", page.code(text)))
+    parts = [
+        page.proof(f"{one.kind}: {one.text}", one.proof, MOST_PROOF)
+        for one in found.findings
+        if one.proof is not None
+    ]
     return [Topic("Proofs", parts)] if parts else []

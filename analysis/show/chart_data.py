@@ -15,7 +15,7 @@ from .run_plots import BINS, LOSS_ORDERS, curve_ranks
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Row
-    from ..comparing.regret import LossLedger
+    from ..comparing.losses import LossLedger
 
 Runs = Mapping[str, Run]
 Data = dict[str, Any]

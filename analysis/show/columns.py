@@ -181,7 +181,7 @@ ten, six = Decimals(10), Decimals(6)
 whole = Decimals(10, ",")  #: a count or a sum
 lasting = Durations()
 tenth, thousandth = "{:.1f}".format, "{:.3f}".format
-hundredth = "{:,.2f}".format
+hundredth = partial(fixed, places=2, comma=",")
 percent = "{:.1%}".format
 at_least = partial(fixed, way=-1, places=2, size=0.01, unit="%")  #: a share, rounded down
 milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ..comparing.sharing_frontier import SharingFrontier
 from .colours import COLOURS
 from .columns import UNITS
 from .plots import ACCENT, INK, TRACK, WIDTH, axes_at, headline, legend_at, new_figure, note
-
-if TYPE_CHECKING:
-    from ..comparing.sharing_frontier import SharingFrontier
 
 POINTS = 300  # of the curve
 AROUND = 1.25  # times the largest ratio that is shown

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..comparing.losses import LossLedger
+from ..comparing.replayed import Replay
 from .columns import Column, ColumnTable, fixed
-
-if TYPE_CHECKING:
-    from ..comparing.regret import LossLedger
-    from ..comparing.replay import Replay
 
 #: terms, in both orders; each ledger has its own name for the policy's first one
 TERMS = (

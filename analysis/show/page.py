@@ -173,6 +173,14 @@ def details(head: str, *parts: Markup) -> Markup:
 # --- tables --------------------------------------------------------------------------------------
 
 
+def proof(head: str, data: Any, most: int) -> Markup:
+    """Return a certificate as JSON to unfold, cut after so many characters."""
+    text = json.dumps({} if data is None else dict(data), default=str, ensure_ascii=False)
+    if len(text) > most:
+        text = f"{text[:most]} … and {len(text) - most:,} more characters"
+    return details(head, code(text))
+
+
 def facts(facts: Mapping[str, object]) -> Markup:
     """Return a table of two columns; None is a dash."""
     return _part("facts", [(key, "–" if v is None else v) for key, v in facts.items()])

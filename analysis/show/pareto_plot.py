@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ..comparing.pareto import ParetoFront
 from .plots import ACCENT, INK, MUTED, TRACK, WIDTH, axes_at, headline, legend_at, new_figure, note
-
-if TYPE_CHECKING:
-    from ..comparing.pareto import ParetoFront
 
 MARGIN = 0.06  # of the range of the points and bounds, on each side
 WIDE, TALL = WIDTH - 2.3, 3.0  # of the axes, in inches

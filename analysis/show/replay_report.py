@@ -17,9 +17,8 @@ from markupsafe import Markup
 
 from ...instances.display import counted
 from ...solvers.result import Bound
-from ..comparing.bounded import REWARDS
-from ..comparing.replay import MODELS, Replay, trades_line
-from ..comparing.replayed import Replayed
+from ..comparing.measures import REWARDS
+from ..comparing.replayed import Replay, Replayed
 from ..driving.run import Run
 from ..driving.speeds import models_of
 from ..driving.waits import REASONS, longest_waits
@@ -44,7 +43,16 @@ from .columns import (
 )
 from .loss_tables import loss_notes, loss_tables
 from .page import Topic
-from .replay_tables import earning_words, failures, informed, legend, measured, referee
+from .replay_tables import (
+    MODELS,
+    earning_words,
+    failures,
+    informed,
+    legend,
+    measured,
+    referee,
+    trades_line,
+)
 from .wait_table import wait_notes, wait_table
 
 __all__ = ["write_replay_report"]
@@ -398,16 +406,13 @@ def _certified(found: Replay) -> list[Topic]:
         "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
     table = page.rows(heads, lines, numbers=numbers, name="certified ratios")
-    proofs = [_proof(name, bound) for name, bound in found.bounds.items()]
+    proofs = [
+        page.proof(
+            f"Proof of the bound of {name} ({bound.method})", bound.certificate, MOST_CERTIFICATE
+        )
+        for name, bound in found.bounds.items()
+    ]
     return [Topic(title, [table, page.muted(text), *proofs])]
-
-
-def _proof(measure: str, bound: Bound) -> Markup:
-    """What a bound was verified from, to unfold."""
-    text = json.dumps(dict(bound.certificate or {}), default=str)
-    if len(text) > MOST_CERTIFICATE:
-        text = f"{text[:MOST_CERTIFICATE]} … and {len(text) - MOST_CERTIFICATE:,} more characters"
-    return page.details(f"Proof of the bound of {measure} ({bound.method})", page.code(text))
 
 
 def _losses(found: Replay) -> list[Topic]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
+from ...formulations.problem import Sense
 from ...instances.display import counted, shortened
+from ...solvers.policies.recorded import Recorded
+from ..comparing.measures import MEASURES, KnownSchedule, sense_of, uneven
+from ..comparing.replayed import Replay, certified
 from .columns import (
     DEADLINES,
     FAIRNESS,
@@ -28,8 +32,6 @@ from .loss_tables import loss_notes, loss_tables
 from .referee import Referee, left_out, rules_in_words, seed_range
 
 if TYPE_CHECKING:
-    from ..comparing.best_known import KnownSchedule
-    from ..comparing.replay import Replay
     from ..driving.run import Run
 
 Limits = dict[str, Limit | str]
@@ -45,20 +47,34 @@ def measured(found: Replay) -> list[ColumnTable]:
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
+    known, bound = _limits(found, POLICY)
     if found.problem is not None:
-        return [ColumnTable((POLICY, *REVENUE.columns), found.rows, failed, _revenue_limits(found))]
+        if schedule := found.known.get("revenue"):
+            known["name"] = clairvoyant(schedule)
+        return [_measured(found, REVENUE.columns, (known, bound), failed)]
     shown = [
-        ColumnTable((POLICY, *TIME.columns), found.rows, failed, _time_limits(found)),
-        ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairness_limits(found)),
+        _measured(found, TIME.columns, (known, bound), failed),
+        _measured(found, FAIRNESS.columns, (_fairness_limits(found, bound),)),
     ]
     if found.sharing.problems:
-        shown.append(
-            ColumnTable((POLICY, *_sharing_columns(found)), found.rows, (), _sharing_limits(found))
-        )
+        shown.append(_measured(found, _sharing_columns(found), _sharing_limits(found)))
     if found.has_deadlines:
+        limits = _reward_limits(found, *_limits(found, STARRED))
         columns = (STARRED, *DEADLINES.columns)
-        shown.insert(0, ColumnTable(columns, found.rows, failed, _reward_limits(found)))
+        shown.insert(0, ColumnTable(columns, found.rows, failed, limits))
     return shown
+
+
+def _measured(
+    found: Replay,
+    columns: Sequence[Column],
+    limits: Sequence[Limits],
+    failed: tuple[tuple[str, str], ...] = (),
+) -> ColumnTable:
+    """Columns of all policies, above those limits that say something of one."""
+    keys = {column.key for column in columns}
+    below = tuple(row for row in limits if keys & row.keys())
+    return ColumnTable((POLICY, *columns), found.rows, failed, below)
 
 
 def whole_table(found: Replay) -> ColumnTable:
@@ -70,34 +86,33 @@ def whole_table(found: Replay) -> ColumnTable:
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
-def _time_limits(found: Replay) -> tuple[Limits, ...]:
-    """The best schedule known, and how soon anyone could be complete, rounded down."""
+def _limits(found: Replay, first: Column) -> tuple[Limits, Limits]:
+    """By column the best that is known, and what nobody can beat, of all measures."""
+    known: Limits = {first.key: "best known"}
+    bound: Limits = {first.key: "any policy"}
+    if found.problem is None:
+        bound |= {measure.column: "-" for measure in MEASURES if measure.mean}
     jobs = len(found.instance.jobs) - len(found.rejected)
-    least = {name: bound.value / jobs for name, bound in found.bounds.items()}
-    best = {name: value / jobs for name, (value, _) in found.best_known.items()}
-    bound: Limits = {
-        "name": "any policy",
-        "mean_completion": Limit("≥", least["flow"]) if "flow" in least else "-",
-        "mean_slowdown": f"≥ {floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else "-",
-    }
-    known: Limits = {"name": "best known"}
-    if "flow" in best:
-        known["mean_completion"] = Limit("", best["flow"])
-    if "flow" in best and "flow" in least:
-        known["flow_ratio"] = ratio(best["flow"] / least["flow"])
-    if "slowdown" in best:
-        known["mean_slowdown"] = f"{best['slowdown']:,.2f}"
-    return (known, bound) if best else (bound,)
+    for measure in MEASURES:
+        name, size = measure.name, jobs if measure.mean else 1
+        proof = None if measure.elastic else found.bounds.get(name)
+        value, _ = found.best_known.get(name, (None, ""))
+        if proof is not None:
+            sign = "≥" if sense_of(name) is Sense.MIN else "≤"
+            bound[measure.column] = Limit(sign, proof.value / size)
+        if value is not None:
+            known[measure.column] = Limit("", value / size)
+            times = certified(name, value, proof)
+            known |= {} if times is None else {f"{name}_ratio": ratio(times)}
+    return known, bound
 
 
-def _fairness_limits(found: Replay) -> tuple[Limits, ...]:
-    limits: Limits = {"name": "any policy"}
-    last = found.bounds.get("makespan")
-    if last is not None:
-        limits["makespan"] = Limit("≥", last.value)
-    for _, _, bound in found.fairness[:1]:
-        limits["min_service_rho"] = f"≤ {_rounded_up(bound.value)}"
-    return (limits,) if len(limits) > 1 else ()
+def _fairness_limits(found: Replay, bound: Limits) -> Limits:
+    """With the least rho, of the first of what is bounded."""
+    if not found.fairness:
+        return bound
+    *_, rho = found.fairness[0]
+    return {**bound, "min_service_rho": f"≤ {_rounded_up(rho.value)}"}
 
 
 def _sharing_columns(found: Replay) -> tuple[Column, ...]:
@@ -113,38 +128,21 @@ def _sharing_limits(found: Replay) -> tuple[Limits, ...]:
     least |= {f"user_{name}": f"≥ {floored(b.value, 3):,.3f}" for name, b in bounds.items()}
     best: Limits = {"name": "best known"}
     best |= {f"user_{name}": f"{value:,.3f}" for name, value in known.items()}
-    return tuple(limits for limits in (best, least) if len(limits) > 1)
+    return best, least
 
 
-def _reward_limits(found: Replay) -> tuple[Limits, ...]:
-    known: list[Limits] = []
-    if "reward" in found.best_known and "reward" in found.bounds:
-        best = found.best_known["reward"][0]
-        known.append({STARRED.key: "best known", "reward": Limit("", best)})
-        if best:
-            known[0]["reward_ratio"] = ratio(found.bounds["reward"].value / best)
+def _reward_limits(found: Replay, known: Limits, bound: Limits) -> tuple[Limits, ...]:
+    """With those who profile first, those who change their number of GPUs, and all rewards."""
+    rows = [known] * ("reward_ratio" in known)
     if found.profiled is not None:
         first = Limit("≤", found.profiled.bound.value)
-        known.append({STARRED.key: "any that profiles first", "reward": first})
-    most: list[Limits] = [
-        {STARRED.key: f"any policy{star}", "reward": Limit("≤", found.bounds[name].value)}
-        for name, star in (("reward", ""), ("elastic reward", " *"))
-        if name in found.bounds
-    ]
+        rows.append({STARRED.key: "any that profiles first", "reward": first})
+    rows += [bound] * ("reward" in bound)
+    if "elastic reward" in found.bounds:
+        most = Limit("≤", found.bounds["elastic reward"].value)
+        rows.append({STARRED.key: "any policy *", "reward": most})
     top = (found.rows[0].deadlines or {})["top_reward"]
-    return (*known, *most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
-
-
-def _revenue_limits(found: Replay) -> tuple[Limits, ...]:
-    """What a schedule earns that knows all jobs, and the most that anyone can."""
-    bound, limits = found.bounds.get("revenue"), list[Limits]()
-    if known := found.known.get("revenue"):
-        limits.append({"name": clairvoyant(known), "revenue": Limit("", known.objective)})
-        if bound is not None and known.objective > 0:
-            limits[0]["revenue_ratio"] = ratio(max(bound.value / known.objective, 1))
-    if bound is not None:
-        limits.append({"name": "any policy", "revenue": Limit("≤", bound.value)})
-    return tuple(limits)
+    return (*rows, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
 def _rounded_up(value: float) -> str:
@@ -182,7 +180,7 @@ def legend(
     if found.problem is not None:
         settings = str(referee(found, drawn=drawn, rejected=rejected))
         words += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
-        return [*earning_words(found), *words, settings, *found.remarks]
+        return [*earning_words(found), *words, settings, *remarks(found)]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
@@ -198,7 +196,7 @@ def legend(
         if explain or ceil(1000 * bound.value) < 1000:
             most = f"at most {_rounded_up(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
-    return [*said, *loss_notes(found), *found.remarks]
+    return [*said, *loss_notes(found), *remarks(found)]
 
 
 TIGHT = (
@@ -206,8 +204,8 @@ TIGHT = (
     "share; so it tells no policy from another"
 )
 USERS_ALIKE = (
-    "any policy of the sharing ratio: little more than one user's run times over its time alone, "
-    "as nobody can be faster; that of waits and stretches needs prices, at effort standard or full"
+    "any policy of the sharing ratio: often little more than one user's run times over its time "
+    "alone, as nobody can be faster"
 )
 ELASTIC = (
     "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
@@ -349,3 +347,37 @@ def informed(found: Replay) -> str:
     said = [f"{what}: {', '.join(names[how])}" for how, what in KNOWLEDGE.items() if how in names]
     text = "; ".join(said)
     return text and f"{text[0].upper()}{text[1:]}."
+
+
+# --- remarks --------------------------------------------------------------------------------------
+
+RECORDED = (
+    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
+    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
+)
+MODELS = (
+    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
+    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
+)
+
+
+def remarks(found: Replay) -> tuple[str, ...]:
+    """Say what to know about GPU models, about trades and about the log's own schedule."""
+    fluid = found.problem is None and not found.fairness
+    said = [MODELS] if fluid and uneven(found.instance) else []
+    if found.unrecorded:
+        said.append(f"No row {Recorded.name!r}: {found.unrecorded}.")
+    elif any(row.recorded for row in found.rows):
+        said.append(RECORDED)
+    return (*said, *trades_line(found.runs))
+
+
+def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Say in a line how many trades each run made and undid; nothing where there were none."""
+    said = []
+    for name, run in runs.items():
+        rates = [entry["rate"] for entry in run.log if "rate" in entry]
+        undone = sum(rate < 0 for rate in rates)
+        if rates:
+            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
+    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()

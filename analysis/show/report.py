@@ -22,6 +22,7 @@ from ..comparing.comparison import Comparison, Row
 from . import chart_data, gantt_data, page, plots
 from .columns import shown_bound, shown_ratio
 from .page import Topic
+from .solver_tables import solver_referee, solver_table, solver_words
 
 __all__ = ["write_report"]
 
@@ -71,7 +72,7 @@ def write_report(
     ...     "proven to be optimal" in file.read_text("utf-8")
     True
     """
-    referee = comparison.referee(drawn=drawn, rejected=len(rejected) + left_out)
+    referee = solver_referee(comparison, drawn=drawn, rejected=len(rejected) + left_out)
     topics = [
         _results(comparison, page.muted(str(referee))),
         *_schedules(comparison),
@@ -116,7 +117,7 @@ def _summary(comparison: Comparison) -> str:
 
 
 def _results(comparison: Comparison, settings: Markup) -> Topic:
-    parts = [page.table(comparison.table, best=comparison.best(), name="results")]
+    parts = [page.table(solver_table(comparison), best=comparison.best(), name="results")]
     parts += [page.paragraph(f"{row.solver}: {row.error}") for row in comparison.rows if row.error]
     if comparison.unfinished:
         names = ", ".join(comparison.unfinished)
@@ -124,8 +125,8 @@ def _results(comparison: Comparison, settings: Markup) -> Topic:
     low = comparison.sense is Sense.MIN
     sides = "objective over the verified bound" if low else "the verified bound over the objective"
     text = f"Certified ratio: {sides}, rounded up. No solution can be more than this factor better."
-    parts += map(page.muted, [text, *comparison.footnotes()])
-    parts.append(page.folded("What the columns mean", comparison.footnotes(explain=True)))
+    parts += map(page.muted, [text, *solver_words(comparison)])
+    parts.append(page.folded("What the columns mean", solver_words(comparison, explain=True)))
     still = page.picture(plots.ratio(comparison), "ratio", "Certified ratio of each solver")
     data = chart_data.ratios(comparison.rows)
     title = "How far from optimal at most"
@@ -188,10 +189,6 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> To
     title = f"Proof, {relaxation}" if relaxation else "Proof"
     if bound is None:
         return Topic(title, [page.paragraph("No bound was verified, so nothing is certified.")])
-    certificate = json.dumps(dict(bound.certificate or {}), default=str)
-    if len(certificate) > MOST_CERTIFICATE:
-        rest = len(certificate) - MOST_CERTIFICATE
-        certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = Markup(
         "<p>No {} is better than <strong>{}</strong> (method: {}). The certificate was replayed by "
         "<code>gangsched.verify_bound</code> when the solvers were compared: in integers or "
@@ -200,7 +197,8 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> To
     said = text.format(
         f"{relaxation} {thing}".strip(), shown_bound(bound.value, sense), bound.method
     )
-    return Topic(title, [said, page.details("The certificate", page.code(certificate))])
+    proof = page.proof("The certificate", bound.certificate, MOST_CERTIFICATE)
+    return Topic(title, [said, proof])
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> Topic:

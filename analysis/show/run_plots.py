@@ -29,7 +29,7 @@ from .columns import UNITS, Column, column, duration, fixed
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
 if TYPE_CHECKING:
-    from ..comparing.regret import LossLedger
+    from ..comparing.losses import LossLedger
 
 Runs = Mapping[str, Run]
 Measured = Sequence[float | None]

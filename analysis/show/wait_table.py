@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...solvers.io import bound_to_dict
+from ..comparing.replayed import Replay
 from ..driving.waits import REASONS
 from .columns import Column, ColumnTable, fixed, lasting, whole
 
 if TYPE_CHECKING:
-    from ..comparing.replay import Replay
     from ..driving.waits import Wait
 
 Waits = Mapping[str, Sequence["Wait"]]
@@ -62,8 +63,6 @@ def wait_notes(waits: Waits) -> list[str]:
 
 def waits_to_dict(found: Replay, waits: Waits) -> dict[str, Any]:
     """Return the waits as plain data, and the bound whose prices they have."""
-    from ..comparing.comparison import bound_to_dict
-
     ids = found.instance.jobs
     bound = found.price_bound if _priced(waits) else None
     return {

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gangsched as gs
-from gangsched.analysis.comparing import best_known, sharing
 from gangsched.analysis.comparing.sharing_frontier import sharing_frontier
-from gangsched.analysis.proofs.completion_time import online_bound
-from gangsched.analysis.proofs.user_prices import user_bound
 from gangsched.analysis.show.columns import floored
 from gangsched.analysis.show.plots import save
 from gangsched.analysis.show.referee import Referee, left_out, rules_in_words
@@ -82,11 +79,8 @@ def rows(name: str, instance: Instance[Any]) -> Iterator[list[str]]:
         yield [head, label, f"{mean:,.2f} h", *(f"{value:,.3f}" for value in worst)]
         head = ""
     flow = CompletionTime(instance, "flow")
-    least = [verified(flow, online_bound(flow, **best_known.EFFORTS["standard"]))]
-    for problem in problems:
-        effort: Any = "quick" if problem.reading == "sharing" else "standard"
-        least.append(verified(problem, user_bound(problem, **sharing.EFFORTS[effort])))
-    mean, *worst = least
+    bounded = [flow, *problems]
+    mean, *worst = (verified(problem, gs.bound(problem, "standard")) for problem in bounded)
     shown = (f"{floored(value, 3):,.3f}" for value in worst)
     yield ["", "any policy ≥", f"{floored(mean / jobs / 3600, 2):,.2f} h", *shown]
 

@@ -297,6 +297,8 @@ def _bound_line(bound: Any, sense: Sense, thing: str) -> str:
 
 
 def _show(console: Console, source: Source, comparison: Any, explain: bool) -> None:
+    from ..analysis.show.solver_tables import solver_referee, solver_table, solver_words
+
     screen.say(console, source.title, "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
         screen.say(console, f"- {note}", "dim")
@@ -306,13 +308,13 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
     for relaxed in comparison.relaxed:
         screen.say(console, _bound_line(relaxed.bound, sense, f"{relaxed.name} {thing}"))
     console.print()
-    table = comparison.table
+    table = solver_table(comparison)
     without = tuple(column for column in table.columns if column.key != "bound")
     screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
     left = len(source.rejected) + source.left_out
-    settings = comparison.referee(drawn=source.drawn, rejected=left)
-    for text in (*comparison.footnotes(explain), str(settings)):
+    settings = solver_referee(comparison, drawn=source.drawn, rejected=left)
+    for text in (*solver_words(comparison, explain), str(settings)):
         screen.say(console, text, "dim")
     for row in comparison.rows:
         if row.error:

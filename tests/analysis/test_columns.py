@@ -19,14 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from gangsched.analysis.comparing import comparison as comparing
-from gangsched.analysis.comparing import replayed as replaying
 from gangsched.analysis.comparing.comparison import Comparison, Row, compare
 from gangsched.analysis.comparing.replay import Replay, replay
-from gangsched.analysis.show import columns, replay_report, replay_tables
+from gangsched.analysis.show import columns, replay_report, replay_tables, results
 from gangsched.analysis.show.columns import Column, ColumnTable, Limit, Section, duration
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.report import write_report
+from gangsched.analysis.show.solver_tables import solver_table, solver_words
 from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.screen import rich_table
@@ -69,7 +68,7 @@ def screen(table: ColumnTable) -> str:
 def test_a_column_of_solvers_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = (*columns.COMPARED, SEGMENTS)
     monkeypatch.setattr(columns, "COMPARED", more)
-    monkeypatch.setattr(comparing, "COMPARED", more)  # the same table, by its other name
+    monkeypatch.setattr(results, "COMPARED", more)  # the same table, by its other name
     found = compare(PROBLEM, {"first-fit": first_fit})
     assert "odd segments" in str(found).splitlines()[0]
     assert " 4003" in str(found).splitlines()[1]
@@ -77,11 +76,11 @@ def test_a_column_of_solvers_is_one_row(tmp_path: Path, monkeypatch: pytest.Monk
     for page in (found._repr_html_(), (tmp_path / "r.html").read_text("utf-8")):
         assert "odd segments</th>" in page
         assert ">4003</td>" in page
-    (line,) = csv.DictReader(io.StringIO(found.table.csv()))
+    (line,) = csv.DictReader(io.StringIO(found.csv()))
     assert line["odd_segments"] == "4003"
     assert json.loads(json.dumps(found.to_dict()))["rows"][0]["measures"] == {"odd_segments": 4003}
     assert found.to_frame()["odd_segments"] == [4003]
-    shown = screen(found.table)
+    shown = screen(solver_table(found))
     assert "segments" in shown
     assert "4003" in shown
 
@@ -89,7 +88,7 @@ def test_a_column_of_solvers_is_one_row(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_column_of_policies_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = Section("Time", (*columns.TIME.columns, STARTS), columns.TIME.more)
     sections = (columns.JOBS, columns.DEADLINES, more, columns.FAIRNESS)
-    for module in (columns, replaying, replay_tables):
+    for module in (columns, results, replay_tables):
         monkeypatch.setattr(module, "SECTIONS", sections)
     for module in (columns, replay_report, replay_tables):
         monkeypatch.setattr(module, "TIME", more)
@@ -127,7 +126,7 @@ def replayed() -> Replay:
 
 
 def test_views_have_the_same_numbers(solved: Comparison, replayed: Replay) -> None:
-    for table in (solved.table, replay_tables.whole_table(replayed)):
+    for table in (solver_table(solved), replay_tables.whole_table(replayed)):
         keys = [column.key for column in table.columns]
         assert len(set(keys)) == len(keys)
         lines, data = list(csv.DictReader(io.StringIO(table.csv()))), table.to_frame().data
@@ -148,7 +147,7 @@ def test_every_measure_of_a_column_is_there(replayed: Replay) -> None:
 
 def test_units_stand_once(solved: Comparison, replayed: Replay) -> None:
     """In the heading, or beside the number."""
-    heads = [column.title for column in solved.table.columns]
+    heads = [column.title for column in solver_table(solved).columns]
     assert "makespan (slots)" in heads
     assert "runtime" in heads
     text = str(replayed)
@@ -313,12 +312,12 @@ def test_notes_of_a_comparison_are_of_words_that_occur() -> None:
         problem=GpuMarket([2, 1], [[1.0, 2.0]]), bound=BOUND, rows=(row,), legend=legend
     )
     gain = "of a user, over its fair share of each GPU model"
-    assert found.footnotes() == ["value: of all", f"least gain: {gain}"]
-    assert str(found).splitlines()[-2:] == found.footnotes()
-    assert found.footnotes(explain=True)[:3] == list(legend)
-    assert f"least gain (more is better): {gain}" in found.footnotes(explain=True)
+    assert solver_words(found) == ["value: of all", f"least gain: {gain}"]
+    assert str(found).splitlines()[-2:] == solver_words(found)
+    assert solver_words(found, explain=True)[:3] == list(legend)
+    assert f"least gain (more is better): {gain}" in solver_words(found, explain=True)
     other = replace(row, relaxation="other", measures={"least gain": None})
-    assert replace(found, rows=(other,)).footnotes() == [legend[0], legend[2]]
+    assert solver_words(replace(found, rows=(other,))) == [legend[0], legend[2]]
 
 
 # --- what else is printed ------------------------------------------------------------------------

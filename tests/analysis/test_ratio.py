@@ -19,6 +19,8 @@ from gangsched.analysis.proofs.makespan import (
     configuration_bound,
     dff_bound,
 )
+from gangsched.analysis.show import results
+from gangsched.analysis.show.solver_tables import solver_table
 from gangsched.formulations import Sense
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
@@ -152,7 +154,7 @@ def test_a_claim_without_a_certificate_certifies_nothing() -> None:
     claim = at(0, 7, 0, 4, 8, bound=Bound(14, "branch and bound"))
     (row,) = compare(packing(FIVE), {"claim": claim}).rows
     assert (row.status, row.ratio) == ("optimal", 14 / 13)
-    assert row.to_dict()["claimed_bound"]["value"] == 14
+    assert results.data(row)["claimed_bound"]["value"] == 14
 
 
 def test_a_bound_that_does_not_hold_is_an_error_of_its_solver() -> None:
@@ -441,7 +443,7 @@ def test_a_ratio_is_rounded_up() -> None:
         for ratio in (1.0, 1.00001, 1.1, 1.2345, 1.23451)
     )
     found = Comparison(problem=packing(FIVE), bound=None, rows=rows)
-    shown = [line[3] for line in found.table.texts()]
+    shown = [line[3] for line in solver_table(found).texts()]
     assert shown == ["1.0000", "1.0001", "1.1000", "1.2345", "1.2346"]
 
 

@@ -17,6 +17,7 @@ import gangsched as gs
 from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.show.replay_tables import remarks
 from gangsched.cli.app import app
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.instances.convert import to_instance
@@ -76,7 +77,7 @@ def test_each_job_waits_as_in_the_log(seed: int, tmp_path: Path) -> None:
     assert row.ratios["flow"] == pytest.approx(sum(flow) / found.bounds["flow"].value)
     assert row.ratios["flow"] >= 1
     assert not violations(row.run, preempts=Preempts.NEVER)
-    assert "what the cluster itself did, by its log" in found.remarks[-1]
+    assert "what the cluster itself did, by its log" in remarks(found)[-1]
 
 
 def test_the_bound_is_the_same_with_the_row_and_without(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_a_log_that_cannot_be_is_no_row_and_no_failure(
     found = gs.replay(made.instance, ["fifo"], times=made.times)
     assert [row.name for row in found.rows] == ["fifo"]
     assert not found.failed
-    assert f"No row 'recorded': {why}." in found.remarks
+    assert f"No row 'recorded': {why}." in remarks(found)
 
 
 def test_a_log_without_starts_says_nothing(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_log_without_starts_says_nothing(tmp_path: Path) -> None:
     made = to_instance(read_csv(path), Cluster.of_sizes([4]))
     found = gs.replay(made.instance, ["fifo"], times=made.times)
     assert [row.name for row in found.rows] == ["fifo"]
-    assert found.remarks == ()
+    assert remarks(found) == ()
 
 
 def test_a_window_moves_the_recorded_times(tmp_path: Path) -> None:

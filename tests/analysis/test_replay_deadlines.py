@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deadline_optimum import optimum
-from gangsched.analysis.comparing import replay as replaying
+from gangsched.analysis.comparing import measures
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving import check as check_run
 from gangsched.analysis.driving import metrics
@@ -95,7 +95,12 @@ def test_a_bound_that_cannot_be_verified_is_not_shown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = Bound(50, "prices of GPU time", {"kind": "prices", "times": [], "prices": []})
-    monkeypatch.setattr(replaying, "reward_bound", lambda problem: wrong)
+    right = measures.strengthened
+
+    def lie(problem: Any, *how: Any) -> Bound:
+        return wrong if isinstance(problem, DeadlineRewards) else right(problem, *how)
+
+    monkeypatch.setattr(measures, "strengthened", lie)
     one = replay(INSTANCE, {"fifo": Fifo(), "srtf": Srtf()}, rules=RULES)
     assert "reward" not in one.bounds
     assert [row.ratios["reward"] for row in one.rows] == [None, None]
@@ -147,7 +152,7 @@ def test_the_report_refuses_what_does_not_hold(found: Replay) -> None:
     with pytest.raises(ValueError, match="run 'fifo' is of another instance"):
         Replay.of(ABLE, found.runs)
     plain = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=9)])
-    with pytest.raises(KeyError, match=r"bounds\['reward'\] is none of makespan"):
+    with pytest.raises(KeyError, match=r"bounds\['reward'\] is none of slowdown, flow"):
         Replay.of(plain, replay(plain, {"fifo": Fifo()}).runs, bounds={"reward": wrong})
     more = {"fairness": found.fairness, "known": found.known}
     again = Replay.of(INSTANCE, found.runs, bounds=found.bounds, **more)  # type: ignore[arg-type]

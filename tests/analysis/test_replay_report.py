@@ -19,6 +19,7 @@ from gangsched.analysis.proofs.fluid_fairness import life_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.analysis.show import replay_report
 from gangsched.analysis.show.replay_report import write_replay_report
+from gangsched.analysis.show.replay_tables import remarks
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, Node, Segment, User
@@ -209,7 +210,7 @@ def test_bounds_are_verified(
         written(tmp_path, runs, bounds={"flow": Bound(1, "said so")})
     with pytest.raises(NoCertificate):
         written(tmp_path, runs, fairness=[("rho", Ltgf(INSTANCE), Bound(1, "said so"))])
-    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of makespan, completion"):
+    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of slowdown, flow"):
         written(tmp_path, runs, bounds={"joy": flow})
     assert list(tmp_path.iterdir()) == []
 
@@ -358,7 +359,7 @@ def test_a_replay_on_several_models(mixed: Replay) -> None:
     log = mixed.rows[1].run.log
     undone = sum(entry["rate"] < 0 for entry in log)
     assert 0 < undone < len(log)
-    reason, trades = mixed.remarks
+    reason, trades = remarks(mixed)
     assert "so no bound of rho is given" in reason
     made = len(log) - undone
     assert trades == f"Trades of GPU models: gandiva-fair made {made}, undid {undone}."
@@ -389,7 +390,7 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     assert {row.split("</td><td>")[2] for row in rows} == {
         USERS[entry["buyer"]].id for entry in log
     }
-    assert mixed.remarks[1] in page.text
+    assert remarks(mixed)[1] in page.text
     assert "how far from the best possible" in text.lower()
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gangsched as gs
-from gangsched.analysis.comparing import replay as replaying
+from gangsched.analysis.comparing import measures
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving import check as check_run
 from gangsched.analysis.driving import metrics
@@ -285,7 +285,7 @@ def test_a_bound_that_is_too_low_is_left_out(
     wrong = Bound(right.value / 2, right.method, right.certificate)
     with pytest.raises(InvalidCertificate):
         Replay.of(PROBLEM, found.runs, bounds={"revenue": wrong})
-    monkeypatch.setattr(replaying, "bound_of", lambda problem, effort: wrong)
+    monkeypatch.setattr(measures, "strengthened", lambda *_: wrong)
     made = replay(PROBLEM, {"fifo": OnlineRevenue("fifo")})
     assert "bound of revenue is left out" in caplog.text
     assert (dict(made.bounds), made.rows[0].ratios) == ({}, {"revenue": None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from gangsched.analysis.comparing.measures import MEASURES, SHARING, Jobs
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations import SharingIncentive
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
 from gangsched.solvers import Fifo, IsolationArea, SmallestArea
 
 POLICIES: dict[str, Any] = {"fifo": Fifo(), "area": SmallestArea(), "alone": IsolationArea()}
@@ -53,6 +55,30 @@ def test_what_is_measured_is_bounded(effort: Any) -> None:
     assert ("best known" in text.split("user stretch")[1]) == (effort == "standard")
     assert found.to_dict()["users"]["wait"]["value"] == found.sharing.bounds["wait"].value
     assert found.to_dict()["rows"][0]["alone"] == dict(found.rows[0].alone)
+
+
+@pytest.mark.parametrize("effort", ["quick", "standard", "full"])
+def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
+    """Of every measure; and what contains less effort is no weaker for leaving that out."""
+    rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(crowd(jobs=24).jobs)]
+    deadlines = [
+        DeadlineJob(id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user,
+                    rewards=[(900 + (job.work or 0), 5)])
+        for job in rows
+    ]  # fmt: skip
+    shown = set()
+    for jobs in (rows, deadlines):
+        instance = replace(crowd(), jobs=tuple(jobs))
+        found = replay(instance, {"fifo": Fifo()}, effort=effort)
+        able = Jobs(instance)
+        for measure in (*MEASURES, *SHARING):
+            bound = {**found.bounds, **found.sharing.bounds}.get(measure.name)
+            if bound is not None:
+                problem = measure.problem(able)
+                assert bound == gs.bound(problem, effort), measure.name
+                assert bound.value == gs.bound(problem, effort, time_limit=1e6).value
+                shown.add(measure.name)
+    assert shown == {one.name for one in (*MEASURES, *SHARING)} - {"elastic reward", "revenue"}
 
 
 def test_jobs_as_soon_as_alone_and_who_is_not() -> None:

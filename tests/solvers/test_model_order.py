@@ -9,7 +9,7 @@ import pytest
 
 import gangsched as gs
 from few import each_seed
-from gangsched.analysis.comparing.best_known import best_known
+from gangsched.analysis.comparing.measures import least_times
 from gangsched.analysis.driving.check import violations
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
@@ -90,7 +90,7 @@ def test_it_is_the_rule_and_a_schedule(seed: int) -> None:
     assert problem.violations(schedule) == []
     assert problem.ends(schedule) == run.ends.tolist()
     assert run.ends.tolist() == reference(problem, prices)
-    known = best_known(problem, "full")
+    known = least_times(problem, None, "full")
     assert known is not None
     assert known.objective <= problem.objective(
         model_order.models_schedule(problem, model_order.run_models(problem, prices))

@@ -1,0 +1,291 @@
+"""What a replay has bounds of: a row for each measure.
+
+A row has the problem that the bound is of, what makes it, the best schedule that is shown beside
+it, and the column below which both stand. All are of the jobs that were not rejected, and of one
+effort, as of :mod:`gangsched.analysis.proofs.bound`.
+
+Jobs with utilities are those of :class:`~gangsched.formulations.Irmp`, which also says how they
+run: with which bandwidths, up to when, by which clock, and whether they may be left out. They have
+a bound of the revenue alone, which no schedule beats, also none that knows all jobs in advance.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, get_args
+
+from ...formulations.completion_time.problem import CompletionTime
+from ...formulations.completion_time.problem import Measure as Times
+from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.irmp.problem import Irmp
+from ...formulations.problem import Sense
+from ...formulations.sharing_incentive import Reading, SharingIncentive
+from ...instances.check import finite
+from ...instances.model import Instance, some_jobs
+from ...instances.remembered import remembered
+from ...instances.schedule import Schedule
+from ...solvers.model_order import models_schedule, positive, prices_of, run_models
+from ...solvers.pool import run_pool, schedule_of
+from ...solvers.result import Bound
+from ...solvers.reward_pool import priced_schedule
+from ..driving.speeds import models_of
+from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
+from ..proofs.user_prices import tried
+from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
+
+__all__ = ["MEASURES", "SHARING", "Jobs", "KnownSchedule", "Measure", "check_known", "problems"]
+
+logger = logging.getLogger("gangsched")
+
+REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
+REVENUE = "revenue"
+ROUNDING = 1e-12  #: relative error of a sum of floats
+
+
+class Jobs(NamedTuple):
+    """The jobs that were not rejected, and with utilities the terms under which they run."""
+
+    instance: Instance[Any]
+    problem: Irmp | None = None
+
+    @classmethod
+    def of(
+        cls, instance: Instance[Any], rejected: Container[int], problem: Irmp | None = None
+    ) -> Jobs:
+        """Return the jobs of an instance but for those of these numbers."""
+        able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
+        rest = some_jobs(instance, able)
+        return cls(rest, None if problem is None else replace(problem, instance=rest))
+
+
+@remembered
+def uneven(instance: Instance[Any]) -> bool:
+    """Whether there are several GPU models, or speeds other than 1."""
+    models = models_of(instance)
+    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
+    return len(models) > 1 or any(speed != 1 for speed in speeds)
+
+
+class KnownSchedule(NamedTuple):
+    """What a schedule attains, and in which order its jobs run, or how it was found."""
+
+    objective: float
+    order: str
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def proven(
+    problem: Any, effort: Effort, found: Mapping[str, Bound], on_progress: Progress | None
+) -> Bound:
+    """Return the bound of :func:`gangsched.bound`."""
+    return strengthened(problem, None, up_to(effort), None, on_progress)
+
+
+def _from_flow(
+    problem: Any, effort: Effort, found: Mapping[str, Bound], on_progress: Progress | None
+) -> Bound:
+    """The proof of the flow, counted from time 0."""
+    flow = found.get("flow")
+    if flow is None:
+        return proven(problem, effort, found, on_progress)
+    shift = sum(job.release for job in problem.instance.jobs)
+    return Bound(flow.value + shift, flow.method, flow.certificate)
+
+
+def holds(name: str, problem: Any, bound: Bound) -> bool:
+    """Whether the bound can be verified; one that cannot is a bug, and is not shown."""
+    try:
+        verify_bound(problem, bound)
+    except (InvalidCertificate, NoCertificate) as error:
+        logger.error("bound of %s is left out: %s", name, error)
+        return False
+    return True
+
+
+# --- the best known schedules --------------------------------------------------------------------
+
+
+def _checked(problem: Any, schedule: Schedule | None, order: str) -> KnownSchedule | None:
+    """What the schedule attains, if there is one and the problem finds nothing wrong with it."""
+    if schedule is None:
+        return None
+    if broken := problem.violations(schedule):
+        logger.error("a best known schedule is left out: %s", broken[0])
+        return None
+    return KnownSchedule(float(problem.objective(schedule)), order)
+
+
+def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) -> Any:
+    """Return the best schedule of some orders of :func:`~gangsched.solvers.pool.area_order`.
+
+    Where GPUs are not equal for all jobs, of some prices of
+    :func:`~gangsched.solvers.model_order.run_models`.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Job
+    >>> jobs = [Job(id="long", gpus=2, work=4), Job(id="short", gpus=2, work=1, release=1)]
+    >>> problem = CompletionTime(Instance(Cluster.of_sizes([2]), jobs), "flow")
+    >>> least_times(problem, None, "quick")
+    KnownSchedule(objective=6.0, order='least time left x gang^1')
+    """
+    powers = SCHEDULES[CompletionTime][effort]
+    if problem.mixed:
+        prices = positive(prices_of(problem))
+        made = {
+            power: models_schedule(problem, run_models(problem, prices**power))
+            for power in powers["prices"]
+        }
+        power = min(made, key=lambda power: problem.objective(made[power]))
+        return _checked(problem, made[power], f"least cost left at prices of models^{power:g}")
+    runs = {power: run_pool(problem, power=power) for power in powers["gangs"]}
+    power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
+    best = schedule_of(problem, runs[power])
+    return _checked(problem, best, f"least time left x gang^{power:g}")
+
+
+def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> KnownSchedule | None:
+    """Return what :func:`~gangsched.solvers.reward_pool.priced_schedule` wins at a bound's prices.
+
+    Examples
+    --------
+    >>> from gangsched.analysis.proofs.deadline_rewards import reward_bound
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=5, rewards=[(10, 100)]) for i in "abc"]
+    >>> problem = DeadlineRewards(Instance(Cluster.of_sizes([2]), jobs))
+    >>> most_reward(problem, reward_bound(problem), "quick").objective
+    200.0
+    """
+    proof, moves = bound.certificate or {}, SCHEDULES[DeadlineRewards][effort]["moves"]
+    found = priced_schedule(problem, proof.get("times", ()), proof.get("prices", ()), moves=moves)
+    return _checked(problem, found, "value per GPU second, ruin and recreate")
+
+
+def most_revenue(problem: Irmp, bound: Bound, effort: Effort) -> KnownSchedule | None:
+    """Return what :func:`~gangsched.solvers.irmp.lists.lp_list` earns, which knows all jobs."""
+    from ...solvers.irmp.lists import lp_list  # HiGHS takes a while to import
+
+    return _checked(problem, lp_list(problem).solution, "lp-list")
+
+
+def least_worst(problem: SharingIncentive, bound: Bound, effort: Effort) -> KnownSchedule | None:
+    """Return the best of the schedules from which the bound began."""
+    rounds = SCHEDULES[SharingIncentive][effort]["rounds"]
+    if not rounds:
+        return None
+    best = schedule_of(problem.flow, tried(problem, rounds).best.run)
+    return _checked(problem, best, "least area left over weights of users")
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing of which a replay has a bound.
+
+    Parameters
+    ----------
+    name : str
+    problem : callable
+        Of :class:`Jobs`, the problem; None where these have none.
+    column : str
+        Key of the column below which the bound stands; empty for none.
+    known : callable or None
+        (problem, bound, effort) to the best schedule that is shown; None for none.
+    bound : callable
+        (problem, effort, bounds so far, on_progress) to the bound.
+    mean : bool
+        Whether the column has the mean over jobs.
+    elastic : bool
+        Whether it is for jobs that change their number of GPUs: bounded when a run is one of those.
+    """
+
+    name: str
+    problem: Callable[[Jobs], Any]
+    column: str = ""
+    known: Callable[[Any, Bound, Effort], KnownSchedule | None] | None = None
+    bound: Callable[..., Bound] = proven
+    mean: bool = False
+    elastic: bool = False
+
+
+def _times(name: Times, *, weighted: bool = False) -> Callable[[Jobs], CompletionTime | None]:
+    def problem(jobs: Jobs) -> CompletionTime | None:
+        if jobs.problem is not None:
+            return None
+        if weighted and len({job.weight for job in jobs.instance.jobs}) < 2:
+            return None
+        return CompletionTime(jobs.instance, name, weighted=weighted)
+
+    return problem
+
+
+def _rewards(elastic: bool) -> Callable[[Jobs], DeadlineRewards | None]:
+    def problem(jobs: Jobs) -> DeadlineRewards | None:
+        due = jobs.problem is None and jobs.instance.kind.has_deadlines
+        return DeadlineRewards(jobs.instance, elastic) if due else None
+
+    return problem
+
+
+def _worst(reading: Reading) -> Callable[[Jobs], SharingIncentive | None]:
+    """None where there are no two users with jobs, or GPUs are not equal for all jobs."""
+
+    def problem(jobs: Jobs) -> SharingIncentive | None:
+        instance = jobs.instance
+        users = {job.user for job in instance.jobs}
+        if jobs.problem is not None or uneven(instance) or min(len(users), len(instance.users)) < 2:
+            return None
+        if any(job.work is None for job in instance.jobs):
+            return None
+        return SharingIncentive(instance, reading)
+
+    return problem
+
+
+#: what is measured of all jobs together
+MEASURES: tuple[Measure, ...] = (
+    Measure("slowdown", _times("slowdown"), "mean_slowdown", least_times, mean=True),
+    Measure("flow", _times("flow"), "mean_completion", least_times, mean=True),
+    Measure("completion", _times("completion"), bound=_from_flow),
+    Measure("makespan", _times("makespan"), "makespan"),
+    Measure("weighted flow", _times("flow", weighted=True)),
+    Measure(REWARDS[0], _rewards(False), "reward", most_reward),
+    Measure(REWARDS[1], _rewards(True), "reward", elastic=True),
+    Measure(REVENUE, lambda jobs: jobs.problem, "revenue", most_revenue),
+)
+#: what is measured of the worst user, against alone on its quota
+SHARING: tuple[Measure, ...] = tuple(
+    Measure(name, _worst(name), f"user_{name}", least_worst) for name in get_args(Reading)
+)
+#: measures of which a best known schedule is shown
+KNOWN = tuple(measure.name for measure in MEASURES if measure.known is not None)
+
+
+def problems(jobs: Jobs) -> dict[str, Any]:
+    """Return by measure the problems that bounds may be of."""
+    found = {measure.name: measure.problem(jobs) for measure in MEASURES}
+    return {name: problem for name, problem in found.items() if problem is not None}
+
+
+def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound]) -> None:
+    """Refuse measures of which none is shown, and what is better than a verified bound."""
+    for name, (objective, _) in known.items():
+        if name not in KNOWN:
+            raise KeyError(f"replay: known[{name!r}] is none of {', '.join(KNOWN)}")
+        number = finite("replay", f"known[{name!r}]", objective)
+        bound = bounds.get(name)
+        sign = 1 if sense_of(name) is Sense.MIN else -1
+        if bound is not None and sign * (number - bound.value) < -ROUNDING * abs(bound.value):
+            beyond = f"{number} is better than the verified bound {bound.value}"
+            raise ValueError(f"replay: known[{name!r}]={beyond}")
+
+
+def sense_of(name: str) -> Sense:
+    """Whether less or more of a measure is better."""
+    return Sense.MAX if name in (*REWARDS, REVENUE) else Sense.MIN
