@@ -1,11 +1,9 @@
-"""Finish-time fairness on several GPU models, as Gavel's convex program."""
+"""Gavel's finish-time fairness: the least worst rho of all jobs, as fractions of the time."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,135 +14,8 @@ from ....instances.arrays import Floats
 from ...policy import Decision, Information, Preempts, Rule, Rules, State
 from .deficit import FINISH_TIME, by_deficits
 from .finish_time_models import FinishTimeOnModels
-from .time_fractions import Sharing, TimeFractions, by_deficit
+from .time_fractions import by_deficit
 from .water_filling import best_finish_time
-
-#: steps of Newton's method at most; it needs a few
-STEPS = 60
-#: it ends when objective and bound are this close
-CLOSE = 1e-9
-
-
-def isolated_fractions(gangs: ArrayLike, gpus: ArrayLike) -> Floats:
-    """Return X_isolated: the time fractions of each of n jobs on its own n-th of the cluster.
-
-    Its N_g / n GPUs of each model are worth a fraction N_g / (n s_i) of the time to a gang of s_i;
-    where those add up to more than 1 all are scaled down to 1.
-
-    Examples
-    --------
-    >>> isolated_fractions([1, 2], [2, 1]).tolist()
-    [[0.6666666666666666, 0.3333333333333333], [0.5, 0.25]]
-    """
-    gang = np.asarray(gangs)[:, None]
-    share = np.asarray(gpus)[None, :] / (max(len(gang), 1) * gang)
-    return np.asarray(share / np.maximum(1.0, share.sum(axis=1, keepdims=True)))
-
-
-def finish_time_fairness(
-    throughputs: ArrayLike,
-    gangs: ArrayLike,
-    gpus: ArrayLike,
-    *,
-    remaining: ArrayLike,
-    elapsed: ArrayLike | None = None,
-    isolated: ArrayLike | None = None,
-) -> TimeFractions:
-    """Return time fractions that make the worst finish time, against isolation, the best.
-
-    ::
-
-        min_X  max_i  rho_i = (t_i + R_i / throughput(i, X)) / (t'_i + R_i / throughput(i, X'))
-
-    with R_i the steps that remain, t_i the time since the job came, t'_i the time that it would
-    have taken so far in isolation, and X' the :func:`isolated_fractions`.
-    Optimal up to `CLOSE`: `bound` is not above any X, from duals in outward rounding.
-
-    Notes
-    -----
-    Source: Narayanan et al., OSDI 2020, Section 4.2, which calls the program quasi-convex and
-    solves it as a sequence of them. It is convex: rho_i <= r says throughput(i, X) >= a_i(r) =
-    R_i / (r D_i - t_i), D_i the denominator, and a_i is convex in r. For a fixed r, how far X
-    exceeds the need is a linear program (max theta, throughput(i, X) >= theta a_i(r)). Its duals y
-    bound every r: sum_i y_i a_i(r) <= max_X sum_i y_i throughput(i, X) = B(y). Newton's method
-    goes to the root of that with equality, which rises towards the optimum with every step and
-    ends after finitely many, as each vertex of the dual is met once.
-
-    Our choices: the gang in X' and models on which it does not fit (throughput 0, also in X').
-
-    Examples
-    --------
-    Two new jobs on one GPU each of two models: both get the model that they are good at, and end in
-    4 / 5 of the time that a half of both would take.
-
-    >>> found = finish_time_fairness([[4, 1], [1, 4]], [1, 1], [1, 1], remaining=[10, 10])
-    >>> found.fractions.round(6).tolist(), round(found.objective, 6)
-    ([[1.0, 0.0], [0.0, 1.0]], 0.625)
-    """
-    sharing = Sharing(throughputs, gangs, gpus)
-    left = sharing.numbers("remaining", remaining, positive=True)
-    zeros = np.zeros_like(left)
-    since = zeros if elapsed is None else sharing.numbers("elapsed", elapsed)
-    alone = zeros if isolated is None else sharing.numbers("isolated", isolated)
-    if not sharing.gangs.size:
-        return TimeFractions(fractions=sharing.throughputs, objective=0.0, bound=0.0)
-    isolation = left / sharing.rates(isolated_fractions(sharing.gangs, sharing.gpus))
-    return _newton(sharing, left, since, alone + isolation)
-
-
-def _newton(sharing: Sharing, left: Floats, since: Floats, denominator: Floats) -> TimeFractions:
-    """Improve bound and fractions until they meet."""
-    per = sharing.throughputs
-    quickest = left / per.max(axis=1)
-    bound = math.nextafter(float(((since + quickest) / denominator).max()), 0.0)
-    objective, fractions = math.inf, per
-    for _ in range(STEPS):
-        need = left / np.maximum(bound * denominator - since, quickest)
-        x, y, prices = sharing.fairest(per, need)
-        found = float(((since + left / sharing.rates(x)) / denominator).max())
-        if found < objective:
-            objective, fractions = found, x
-        root = _root(y, left, since, denominator, sharing.most(per, y, prices))
-        if root <= bound or objective - root <= CLOSE * root:
-            bound = max(bound, root)
-            break
-        bound = root
-    return TimeFractions(fractions=fractions, objective=objective, bound=bound)
-
-
-def _root(y: Floats, left: Floats, since: Floats, denominator: Floats, most: Fraction) -> float:
-    """Return an r with sum_i y_i a_i(r) > B, as near to the root as floats allow; at best 0."""
-    used = y > 0
-    terms = [(y * left)[used], denominator[used], since[used]]
-    low = float((terms[2] / terms[1]).max(initial=0.0))
-    high = low + float(terms[0].sum() / terms[1].min()) / max(float(most), 1e-300)
-    while True:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if (terms[0] / (terms[1] * middle - terms[2])).sum() > most:
-            low = middle
-        else:
-            high = middle
-    for step in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        r = low * (1 - step)
-        if _exceeds(r, y[used], left[used], since[used], denominator[used], most):
-            return r
-    return 0.0
-
-
-def _exceeds(
-    r: float, y: Floats, left: Floats, since: Floats, denominator: Floats, most: Fraction
-) -> bool:
-    """Whether sum_i y_i a_i(r) > B for certain: each term exact, then rounded down."""
-    at, total = Fraction(r), []
-    for row in zip(y.tolist(), left.tolist(), since.tolist(), denominator.tolist(), strict=True):
-        weight, steps, came, whole = map(Fraction, row)
-        room = at * whole - came
-        if room <= 0:
-            return True  # rho_i <= r is impossible
-        total.append(math.nextafter(float(weight * steps / room), 0.0))
-    return math.nextafter(math.fsum(total), 0.0) > most
 
 
 def one_model_fractions(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,51 +18,8 @@ from ...policy import Decision, Floats, Ints, Preempts, Rule, Rules, State
 from .deficit import MAX_MIN, by_deficits
 from .model_leases import Received, lease_out
 from .shares import SHARES
-from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
+from .time_fractions import Sharing, by_deficit
 from .water_filling import water_filling
-
-
-def max_min_fairness(
-    throughputs: ArrayLike, gangs: ArrayLike, gpus: ArrayLike, *, weights: ArrayLike | None = None
-) -> TimeFractions:
-    """Return time fractions that serve the worst-off job best.
-
-    ::
-
-        max_X  min_i  (s_i / w_i) throughput(i, X) / throughput(i, X_equal)
-
-    where throughput(i, X) = sum_g T_ig X_ig and X_equal gives a job each model in proportion to its
-    GPUs, X_equal_ig = N_g / sum N. So a job's progress is measured in what it would be worth to
-    wander over the whole cluster, and a gang of s GPUs is as well off with 1/s of the time.
-    Optimal: `bound` is not below any X, from the duals in exact arithmetic.
-
-    Notes
-    -----
-    Source: Narayanan et al., OSDI 2020, Section 4.1. Our choices: models on which a gang does not
-    fit count as throughput 0 (also in X_equal). One linear program with jobs * models + 1 columns.
-
-    Examples
-    --------
-    On two equal GPUs, a gang of two in half of the time is as well off as one GPU always.
-
-    >>> found = max_min_fairness([[5], [1]], [1, 2], [2])
-    >>> found.fractions.round(9).tolist(), round(found.objective, 9)
-    ([[1.0], [0.5]], 1.0)
-    """
-    sharing = Sharing(throughputs, gangs, gpus)
-    ones = np.ones(sharing.gangs.size)
-    weight = ones if weights is None else sharing.numbers("weights", weights, positive=True)
-    if not sharing.gangs.size:
-        return TimeFractions(fractions=sharing.throughputs, objective=np.inf, bound=np.inf)
-    equal = sharing.throughputs @ (sharing.gpus / sharing.gpus.sum())
-    per = sharing.throughputs * (sharing.gangs / (weight * equal))[:, None]
-    fractions, y, prices = sharing.fairest(per, ones)
-    bound = sharing.most(per, y, prices) / sum(map(Fraction, y.tolist()))
-    return TimeFractions(
-        fractions=fractions,
-        objective=float(sharing.rates(fractions, per).min()),
-        bound=rounded_up(bound),
-    )
 
 
 def class_fractions(
@@ -74,14 +30,23 @@ def class_fractions(
     *,
     weights: ArrayLike | None = None,
 ) -> Floats:
-    """Return time fractions as of :func:`max_min_fairness` for classes of equal jobs.
+    """Return time fractions that serve the worst-off job best, for classes of equal jobs.
 
-    What is left over beyond the smallest ratio goes where the sum of the ratios is largest.
+    ::
+
+        max_X  min_i  (s_i / w_i) throughput(i, X) / throughput(i, X_equal)
+
+    where throughput(i, X) = sum_g T_ig X_ig and X_equal gives a job each model in proportion to its
+    GPUs, X_equal_ig = N_g / sum N. So a job's progress is measured in what it would be worth to
+    wander over the whole cluster, and a gang of s GPUs is as well off with 1/s of the time. What is
+    left over beyond the smallest ratio goes where the sum of the ratios is largest.
 
     Notes
     -----
-    Two linear programs with classes * models + 1 columns, by HiGHS; the second begins at the
-    optimum of the first. In GPUs y_ig = n_i s_i X_ig: sum_g (c_ig / s_i) y_ig >= n_i theta.
+    Source: Narayanan et al., OSDI 2020, Section 4.1. Our choices: models on which a gang does not
+    fit count as throughput 0 (also in X_equal). Two linear programs with classes * models + 1
+    columns, by HiGHS; the second begins at the optimum of the first. In GPUs y_ig = n_i s_i X_ig:
+    sum_g (c_ig / s_i) y_ig >= n_i theta.
 
     Examples
     --------

@@ -14,41 +14,11 @@ our choice: there, half of the time on 4 GPUs would do for a gang of 8.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from ....instances.arrays import Floats
 from ...policy import Ints, State, ranked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TimeFractions:
-    """Time fractions of the jobs, what they are worth, and what none can beat.
-
-    Parameters
-    ----------
-    fractions : (jobs, models) float array
-        X, feasible.
-    objective : float
-        The policy's objective, computed from `fractions`.
-    bound : float
-        No fractions have a better objective; from duals, rounded outwards.
-
-    Examples
-    --------
-    >>> TimeFractions(fractions=np.array([[0.5]]), objective=2.0, bound=2.0).objective
-    2.0
-    """
-
-    fractions: Floats
-    objective: float
-    bound: float
 
 
 class Sharing:
@@ -113,66 +83,6 @@ class Sharing:
             rule = "positive" if positive else "a finite number >= 0"
             raise ValueError(f"sharing: {name}[{i}]={array[i]} is not {rule}")
         return array
-
-    def rates(self, fractions: Floats, per: Floats | None = None) -> Floats:
-        """Return sum_g c_ig X_ig of each job."""
-        return np.asarray(((self.throughputs if per is None else per) * fractions).sum(axis=1))
-
-    def fairest(self, per: Floats, need: Floats) -> tuple[Floats, Floats, Floats]:
-        """Solve max theta with sum_g c_ig X_ig >= theta a_i for every job, by HiGHS."""
-        job, model = np.nonzero(self.throughputs)
-        pair = np.arange(job.size)
-        rates = csr_array((per[job, model] / need[job], (job, pair)))
-        taken = csr_array((self.gangs[job], (model, pair)), shape=(self.gpus.size, job.size))
-        import cvxpy as cp  # takes a second to import
-
-        x: Any = cp.Variable(job.size, nonneg=True)
-        theta: Any = cp.Variable()
-        served, room = rates @ x >= theta, taken @ x <= self.gpus
-        once = csr_array((np.ones(job.size), (job, pair))) @ x <= 1
-        problem: Any = cp.Problem(cp.Maximize(theta), [served, room, once])
-        problem.solve(solver=cp.HIGHS)
-        if problem.status != cp.OPTIMAL:
-            raise RuntimeError(f"sharing: the linear program ended as {problem.status}")
-        fractions = np.zeros_like(per)
-        fractions[job, model] = x.value
-        weights = np.maximum(served.dual_value, 0.0) / need
-        return self.repaired(fractions), weights, np.maximum(room.dual_value, 0.0)
-
-    def repaired(self, fractions: Floats) -> Floats:
-        """Return fractions that are feasible, scaled down where these exceed something."""
-        x = np.where(self.throughputs > 0, np.maximum(fractions, 0.0), 0.0)
-        x = x / np.maximum(1.0, x.sum(axis=1, keepdims=True))
-        used = self.gangs @ x
-        return np.asarray(x * np.minimum(1.0, self.gpus / np.maximum(used, 1e-300)))
-
-    def most(self, per: Floats, weights: Floats, prices: Floats) -> Fraction:
-        """Return an upper bound of sum_i y_i sum_g c_ig X_ig over all feasible X, exactly.
-
-        Notes
-        -----
-        Weak duality: y_i c_ig <= alpha_i + s_i b_g with alpha_i = max(0, max_g y_i c_ig - s_i b_g),
-        and the constraints of X give sum_i alpha_i + sum_g N_g b_g.
-        """
-        price = [Fraction(b) for b in prices.tolist()]
-        total = sum((n * b for n, b in zip(self.gpus.tolist(), price, strict=True)), Fraction(0))
-        rows = zip(per.tolist(), weights.tolist(), self.gangs.tolist(), strict=True)
-        for row, weight, gang in rows:
-            y = Fraction(weight)
-            gains = (y * Fraction(c) - gang * b for c, b in zip(row, price, strict=True) if c > 0)
-            total += max(0, *gains)
-        return total
-
-
-def rounded_up(value: Fraction) -> float:
-    """Return a float that is not below `value`.
-
-    Examples
-    --------
-    >>> rounded_up(Fraction(1, 3)) >= Fraction(1, 3)
-    True
-    """
-    return math.nextafter(float(value), math.inf)
 
 
 def by_deficit(state: State, jobs: Ints, fractions: Floats) -> Ints:

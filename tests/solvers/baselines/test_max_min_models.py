@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dense_fractions import level, normalised
 from driven import Case, mixed_cases
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
@@ -18,7 +19,6 @@ from gangsched.solvers.growing import longer
 from gangsched.solvers.policies.gavel.max_min_fairness import (
     MaxMinFairness,
     class_fractions,
-    max_min_fairness,
 )
 from gangsched.solvers.policies.gavel.model_leases import Received
 from gangsched.solvers.policy import Rules, Session
@@ -54,9 +54,9 @@ def test_classes_are_served_as_well_as_their_jobs_one_by_one(case: tuple[Any, ..
     able = np.where(gangs[:, None] <= gpus, rates, 0.0)
     assert (x[able == 0] == 0).all()
     ratio = (able * x).sum(axis=1) * gangs / (weights * (able @ gpus) / gpus.sum())
-    each = (np.repeat(a, counts, axis=0) for a in (rates, gangs))
-    best = max_min_fairness(*each, gpus, weights=np.repeat(weights, counts))
-    assert ratio.min() == pytest.approx(best.objective, rel=1e-6)
+    each, gang = (np.repeat(a, counts, axis=0) for a in (rates, gangs))
+    per = normalised(each, gang, gpus, np.repeat(weights, counts))
+    assert ratio.min() == pytest.approx(level(per, np.ones(len(per)), gang, gpus), rel=1e-6)
 
 
 def test_what_is_left_goes_where_it_is_worth_most() -> None:

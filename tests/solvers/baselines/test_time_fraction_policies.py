@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.policies.gavel.finish_time_fairness import (
     FinishTimeFairness,
-    finish_time_fairness,
-    isolated_fractions,
     one_model_fractions,
 )
-from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness, max_min_fairness
+from gangsched.solvers.policies.gavel.fraction_programs import fairest_finish
+from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policies.gavel.water_filling import best_finish_time, water_filling
 from reference_driver import drive
 
@@ -44,8 +43,7 @@ def test_water_filling_is_max_min_and_wastes_nothing(
     level = found * gang / weights
     # whoever has less than another always runs: nobody could give way to it
     assert (found[level < level.max() * (1 - 1e-9)] == 1).all()
-    best = max_min_fairness(np.ones((gang.size, 1)), gang, [gpus], weights=weights)
-    assert level.min() == pytest.approx(best.objective, rel=1e-6)
+    assert level.min() == pytest.approx(min(gpus / weights.sum(), (gang / weights).min()))
 
 
 @settings(max_examples=30)
@@ -59,13 +57,11 @@ def test_finish_time_fairness_on_one_model_equals_the_program(
         np.array(data.draw(st.lists(number, min_size=gang.size, max_size=gang.size)))
         for _ in range(3)
     )
-    whole = alone + left / isolated_fractions(gang, [gpus])[:, 0]
+    whole = alone + left / np.minimum(1.0, gpus / (gang.size * gang))
     found = one_model_fractions(gang, gpus, left, since, whole)
     assert gang @ found <= gpus * (1 + 1e-9)
-    best = finish_time_fairness(
-        np.ones((gang.size, 1)), gang, [gpus], remaining=left, elapsed=since, isolated=alone
-    )
-    assert ((since + left / found) / whole).max() == pytest.approx(best.objective, rel=1e-6)
+    _, best = fairest_finish(np.ones((gang.size, 1)), gang, np.array([gpus]), left, since, whole)
+    assert ((since + left / found) / whole).max() == pytest.approx(best, rel=1e-6)
 
 
 @settings(max_examples=60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
@@ -11,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
-from gangsched.solvers.policies.gavel.finish_time_fairness import (
-    finish_time_fairness,
-    isolated_fractions,
-)
-from gangsched.solvers.policies.gavel.max_min_fairness import max_min_fairness
-from gangsched.solvers.policies.gavel.time_fractions import Sharing
+from dense_fractions import fits, level, normalised
+from gangsched.solvers.policies.gavel.finish_time_models import isolated_rates
+from gangsched.solvers.policies.gavel.fraction_programs import fairest_finish
+from gangsched.solvers.policies.gavel.max_min_fairness import class_fractions
 
 Floats = NDArray[np.float64]
 Case = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
@@ -39,15 +35,6 @@ def cases(draw: st.DrawFn, *, max_jobs: int = 6, max_models: int = 3) -> Case:
     return rates, gangs, gpus
 
 
-def fits(rates: Any, gangs: Any, gpus: Any) -> Floats:
-    """Throughputs without models that a gang does not fit."""
-    able = np.array(rates, dtype=float)
-    for i, g in np.ndindex(able.shape):
-        if gangs[i] > gpus[g]:
-            able[i, g] = 0.0
-    return able
-
-
 def assert_feasible(x: Floats, rates: Floats, gangs: Any, gpus: Any) -> None:
     assert (x >= 0).all()
     assert (x.sum(axis=1) <= 1 + 1e-12).all()
@@ -55,97 +42,33 @@ def assert_feasible(x: Floats, rates: Floats, gangs: Any, gpus: Any) -> None:
     assert (x[fits(rates, gangs, gpus) == 0] == 0).all()
 
 
-def level(per: Floats, need: Floats, gangs: Any, gpus: Any) -> float:
-    """Max theta with c X >= theta a, by scipy on a dense matrix."""
-    n, m = per.shape
-    rows, right = [], []
-    for i in range(n):
-        served = np.zeros((n, m))
-        served[i] = -per[i]
-        rows.append([*served.ravel(), need[i]])
-        right.append(0.0)
-        once = np.zeros((n, m))
-        once[i] = 1
-        rows.append([*once.ravel(), 0.0])
-        right.append(1.0)
-    for g in range(m):
-        taken = np.zeros((n, m))
-        taken[:, g] = gangs
-        rows.append([*taken.ravel(), 0.0])
-        right.append(gpus[g])
-    cost = np.zeros(n * m + 1)
-    cost[-1] = -1
-    limits = [(0, 1 if c > 0 else 0) for c in per.ravel()] + [(0, None)]
-    return -linprog(cost, A_ub=np.array(rows), b_ub=right, bounds=limits).fun
-
-
-def normalised(rates: Floats, gangs: Any, gpus: Any, weights: Any) -> Floats:
-    """(s / w) T / throughput(X_equal), entry by entry."""
-    able = fits(rates, gangs, gpus)
-    for i in range(len(able)):
-        equal = sum(able[i, g] * gpus[g] for g in range(len(gpus))) / sum(gpus)
-        able[i] *= gangs[i] / (weights[i] * equal)
-    return able
-
-
 # --- max-min fairness -----------------------------------------------------------------------------
 
 
 @settings(max_examples=40)
 @given(cases(), st.data())
-def test_max_min_agrees_with_another_formulation(case: Case, data: st.DataObject) -> None:
-    rates, gangs, gpus = case
-    weight = st.sampled_from([0.5, 1.0, 3.0])
-    weights = data.draw(st.lists(weight, min_size=len(gangs), max_size=len(gangs)))
-    found = max_min_fairness(rates, gangs, gpus, weights=weights)
-    per = normalised(rates, gangs, gpus, weights)
-    assert_feasible(found.fractions, rates, gangs, gpus)
-    assert found.objective == pytest.approx(level(per, np.ones(len(per)), gangs, gpus), rel=1e-6)
-    assert found.objective == pytest.approx((per * found.fractions).sum(axis=1).min())
-    assert found.objective <= found.bound <= found.objective * (1 + 1e-6)
-
-
-@settings(max_examples=40)
-@given(cases(max_models=1), st.data())
-def test_max_min_on_one_model_is_the_closed_form(case: Case, data: st.DataObject) -> None:
-    """All get GPUs by weight until the cluster is full or the first job runs always."""
+def test_max_min_agrees_with_other_formulations(case: Case, data: st.DataObject) -> None:
+    """On one model all get GPUs by weight, until it is full or the first job runs always."""
     rates, gangs, gpus = case
     weight = st.sampled_from([0.5, 1.0, 3.0])
     weights = np.array(data.draw(st.lists(weight, min_size=len(gangs), max_size=len(gangs))))
-    found = max_min_fairness(rates, gangs, gpus, weights=weights)
-    assert found.objective == pytest.approx(min(gpus[0] / weights.sum(), (gangs / weights).min()))
+    x = class_fractions(rates, gangs, np.ones(len(gangs)), gpus, weights=weights)
+    per = normalised(rates, gangs, gpus, weights)
+    assert_feasible(x, rates, gangs, gpus)
+    least = (per * x).sum(axis=1).min()
+    assert least == pytest.approx(level(per, np.ones(len(per)), gangs, gpus), rel=1e-6)
+    if gpus.size == 1:
+        assert least == pytest.approx(min(gpus[0] / weights.sum(), (gangs / weights).min()))
 
 
 def test_each_job_gets_the_model_that_it_is_good_at() -> None:
-    found = max_min_fairness([[4, 1], [1, 4]], [1, 1], [1, 1])
-    assert found.fractions.tolist() == [[1, 0], [0, 1]]
-    assert found.objective == pytest.approx(1.6)  # 4 against 2.5 on half of both
+    x = class_fractions([[4, 1], [1, 4]], [1, 1], [1, 1], [1, 1])
+    assert x.round(9).tolist() == [[1, 0], [0, 1]]
 
 
 def test_a_gang_stays_off_a_model_that_is_too_small() -> None:
-    found = max_min_fairness([[1, 9], [1, 9]], [4, 4], [4, 3])
-    assert found.fractions.round(9).tolist() == [[0.5, 0], [0.5, 0]]
-
-
-@settings(max_examples=30)
-@given(cases(), st.data())
-def test_any_duals_give_a_bound(case: Case, data: st.DataObject) -> None:
-    rates, gangs, gpus = case
-    sharing = Sharing(rates, gangs, gpus)
-    number = st.sampled_from([0.0, 0.1, 1.0, 5.0])
-    y = np.array(data.draw(st.lists(number, min_size=len(gangs), max_size=len(gangs))))
-    prices = np.array(data.draw(st.lists(number, min_size=len(gpus), max_size=len(gpus))))
-    most = sharing.most(sharing.throughputs, y, prices)
-    assert isinstance(most, Fraction)
-    for x in (sharing.repaired(np.ones_like(rates)), max_min_fairness(*case).fractions):
-        assert y @ sharing.rates(x) <= most * (1 + Fraction(1, 10**9))
-
-
-def test_fractions_beyond_the_cluster_are_scaled_down() -> None:
-    sharing = Sharing([[1, 1], [1, 0], [1, 1]], [1, 1, 2], [2, 1])
-    # rows to (0.75, 0.25), (0.75, -), (0.5, -): 2.5 of the 2 GPUs of the first model
-    found = sharing.repaired(np.array([[3.0, 1.0], [0.75, -1e-9], [0.5, 0.5]]))
-    assert found == pytest.approx(np.array([[0.6, 0.25], [0.6, 0.0], [0.4, 0.0]]))
+    x = class_fractions([[1, 9], [1, 9]], [4, 4], [1, 1], [4, 3])
+    assert x.round(9).tolist() == [[0.5, 0], [0.5, 0]]
 
 
 # --- finish-time fairness -------------------------------------------------------------------------
@@ -191,8 +114,14 @@ def conic(rates: Floats, gangs: Any, gpus: Any, of: dict[str, Floats]) -> float:
 
 def rho_denominator(able: Floats, gangs: Any, gpus: Any, of: dict[str, Floats]) -> Floats:
     """What each job would take in isolation."""
-    share = isolated_fractions(gangs, gpus)
-    return of["isolated"] + of["remaining"] / (able * share).sum(axis=1)
+    return of["isolated"] + of["remaining"] / isolated_rates(able, np.array(gangs), np.array(gpus))
+
+
+def fairest(rates: Any, gangs: Any, gpus: Any, of: dict[str, Floats]) -> tuple[Floats, float]:
+    """Fractions with the least worst rho, and that rho."""
+    able = fits(rates, gangs, gpus)
+    whole = rho_denominator(able, gangs, gpus, of)
+    return fairest_finish(able, gangs, gpus, of["remaining"], of["elapsed"], whole)
 
 
 def by_bisection(rates: Floats, gangs: Any, gpus: Any, of: dict[str, Floats]) -> float:
@@ -218,22 +147,11 @@ def test_finish_time_fairness_agrees_with_the_conic_form_and_with_bisection(
     case: Case, data: st.DataObject
 ) -> None:
     of = data.draw(progress(len(case[1])))
-    found = finish_time_fairness(*case, **of)
-    assert_feasible(found.fractions, *case)
-    assert found.objective == pytest.approx(rho(found.fractions, *case, of).max())
-    assert found.bound <= found.objective <= found.bound * (1 + 1e-6)
-    assert found.objective == pytest.approx(conic(*case, of), rel=1e-4)
-    assert found.objective == pytest.approx(by_bisection(*case, of), rel=1e-5)
-
-
-def test_several_newton_steps_end_where_objective_and_bound_meet() -> None:
-    rng = np.random.default_rng(1)
-    rates, gangs = rng.uniform(1, 2, (60, 2)), rng.choice([1, 2, 4], 60)
-    of = {"remaining": rng.uniform(10, 20, 60), "elapsed": np.full(60, 300.0)}
-    of["isolated"] = of["elapsed"] * rng.uniform(0.95, 1.05, 60)
-    found = finish_time_fairness(rates, gangs, [20, 10], **of)
-    assert found.bound <= found.objective <= found.bound * (1 + 1e-8)
-    assert found.objective == pytest.approx(rho(found.fractions, rates, gangs, [20, 10], of).max())
+    x, worst = fairest(*case, of)
+    assert_feasible(x, *case)
+    assert worst == pytest.approx(rho(x, *case, of).max())
+    assert worst == pytest.approx(conic(*case, of), rel=1e-4)
+    assert worst == pytest.approx(by_bisection(*case, of), rel=1e-5)
 
 
 @settings(max_examples=30)
@@ -243,7 +161,7 @@ def test_finish_time_fairness_on_one_model_is_the_root_of_one_equation(
 ) -> None:
     """GPUs needed for rho <= r, each job at most one, fall with r: the root is the optimum."""
     of = data.draw(progress(jobs))
-    found = finish_time_fairness(np.ones((jobs, 1)), np.ones(jobs, dtype=int), [gpus], **of)
+    _, worst = fairest(np.ones((jobs, 1)), np.ones(jobs, dtype=int), np.array([gpus]), of)
     whole = of["isolated"] + of["remaining"] / min(1.0, gpus / jobs)
 
     def feasible(r: float) -> bool:
@@ -254,33 +172,30 @@ def test_finish_time_fairness_on_one_model_is_the_root_of_one_equation(
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (low, middle) if feasible(middle) else (middle, high)
-    assert found.objective == pytest.approx(high, rel=1e-6)
+    assert worst == pytest.approx(high, rel=1e-6)
+
+
+def times(*rows: list[float]) -> dict[str, Floats]:
+    return dict(zip(("remaining", "elapsed", "isolated"), map(np.array, rows), strict=True))
 
 
 def test_new_equal_jobs_end_as_in_isolation() -> None:
-    found = finish_time_fairness([[1], [1], [1]], [1, 1, 1], [2], remaining=[5, 5, 5])
-    assert found.objective == pytest.approx(1.0)
-    assert found.fractions == pytest.approx(np.full((3, 1), 2 / 3))
+    x, worst = fairest(
+        np.ones((3, 1)), np.ones(3, int), [2], times([5.0] * 3, [0.0] * 3, [0.0] * 3)
+    )
+    assert worst == pytest.approx(1.0)
+    assert x == pytest.approx(np.full((3, 1), 2 / 3))
 
 
 def test_a_job_that_waited_is_served_first() -> None:
-    found = finish_time_fairness(
-        [[1], [1]], [1, 1], [1], remaining=[10, 10], elapsed=[20, 0], isolated=[0, 0]
-    )
+    of = times([10.0, 10.0], [20.0, 0.0], [0.0, 0.0])
+    x = fairest(np.ones((2, 1)), np.ones(2, int), [1], of)[0][0, 0]
     # (20 + 10 / x) / 20 = (10 / (1 - x)) / 20 where both are equal
-    x = found.fractions[0, 0]
     assert 20 + 10 / x == pytest.approx(10 / (1 - x))
     assert x > 0.5
 
 
-# --- both -----------------------------------------------------------------------------------------
-
-
-def test_no_jobs() -> None:
-    nothing = np.zeros((0, 2))
-    assert max_min_fairness(nothing, np.zeros(0, int), [1, 1]).fractions.shape == (0, 2)
-    found = finish_time_fairness(nothing, np.zeros(0, int), [1, 1], remaining=[])
-    assert found.fractions.shape == (0, 2)
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -297,13 +212,9 @@ def test_no_jobs() -> None:
 )
 def test_bad_jobs_are_named(rates: Any, gangs: Any, gpus: Any, kind: Any, message: str) -> None:
     with pytest.raises(kind, match=message):
-        max_min_fairness(rates, gangs, gpus)
+        class_fractions(rates, gangs, np.ones(len(gangs)), gpus)
 
 
-def test_bad_columns_are_named() -> None:
+def test_bad_weights_are_named() -> None:
     with pytest.raises(ValueError, match=r"weights\[0\]=0.0 is not positive"):
-        max_min_fairness([[1]], [1], [1], weights=[0])
-    with pytest.raises(ValueError, match=r"remaining has shape \(2,\), not \(1,\)"):
-        finish_time_fairness([[1]], [1], [1], remaining=[1, 2])
-    with pytest.raises(ValueError, match=r"elapsed\[0\]=-1.0 is not a finite number >= 0"):
-        finish_time_fairness([[1]], [1], [1], remaining=[1], elapsed=[-1])
+        class_fractions([[1]], [1], [1], [1], weights=[0])
