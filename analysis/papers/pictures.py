@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product, zip_longest
+from itertools import cycle, pairwise, zip_longest
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -163,10 +163,10 @@ def draw(study: Study, panels: Panels, *, looks: Looks, across: int = 4, **room:
         name for row in laid for panel in row if panel.kind != "boxes"
         for name in _series(study, panel)
     )  # fmt: skip
-    free = product(("-", DASHED, DOTTED), COLOURS)
-    lines: dict[str, tuple[str, Any]] = {
-        name: looks.get(name) or next((colour, line) for line, colour in free) for name in series
-    }
+    every = [(colour, line) for line in ("-", DASHED, DOTTED) for colour in COLOURS]
+    own = {looks.get(name) for name in series}
+    free = cycle([look for look in every if look not in own])
+    lines: dict[str, tuple[str, Any]] = {name: looks.get(name) or next(free) for name in series}
     if any(panel.limit for row in laid for panel in row):
         lines[LIMIT] = BOUND, DASHED
     columns = max(1, min(5, 130 // (10 + max(map(len, lines), default=0))))

@@ -28,49 +28,6 @@ def values(
     return []
 
 
-def judged(
-    text: str, instance: str, holds: bool, measured: str, why: str = "", *, own: bool = False
-) -> Statement:
-    """Return a statement that holds, or does not because of `why`."""
-    verdict = Agreement.of(holds)
-    return Statement(text, instance, verdict, measured, "" if holds else why, in_paper=not own)
-
-
-def compared(
-    text: str,
-    instance: str,
-    small: Sequence[float],
-    large: Sequence[float],
-    write: Callable[[Sequence[float]], str],
-    *,
-    why: str = "",
-    own: bool = False,
-) -> Statement:
-    """Judge "the one is smaller than the other", which must hold for every seed.
-
-    Examples
-    --------
-    >>> def judged(a, b):
-    ...     return str(compared("", "", a, b, mean))
-    >>> judged([1, 2], [3, 4]), judged([3, 4], [1, 2])
-    ('agrees: 1.50, 3.50', '**does not**: 3.50, 1.50')
-    >>> judged([1, 4], [2, 3]), judged([], [1])
-    ('**not comparable**, because the seeds disagree: 2.50, 2.50', \
-'**not comparable**, because not all were run: none, 1.00')
-    """
-    measured = f"{write(small)}, {write(large)}"
-    verdict, reason = Agreement.OPEN, SEEDS_DISAGREE
-    if not small or not large:
-        reason = "not all were run"
-    elif list(small) == list(large):
-        reason = EQUAL
-    elif all(a < b for a, b in zip(small, large, strict=True)):
-        verdict, reason = Agreement.AGREES, ""
-    elif all(a >= b for a, b in zip(small, large, strict=True)):
-        verdict, reason = Agreement.DIFFERS, why
-    return Statement(text, instance, verdict, measured, reason, in_paper=not own)
-
-
 Write = Callable[[Sequence[float]], str]
 
 
@@ -84,6 +41,18 @@ class Place(NamedTuple):
     x : int or None
     written : mapping of str to callable
         How the values of the seeds of a measure are written.
+
+    Examples
+    --------
+    >>> here = Place(None, "T[360]")
+    >>> print(here.say("A waits", 3 < 2, "3 s, 2 s", "B is short"))
+    **does not**, because B is short: 3 s, 2 s
+    >>> print(here.compared("A has less", [1, 2], [3, 4], mean))
+    agrees: 1.50, 3.50
+    >>> print(here.compared("A has less", [1, 4], [2, 3], mean))
+    **not comparable**, because the seeds disagree: 2.50, 2.50
+    >>> print(here.compared("A has less", [], [1], mean))
+    **not comparable**, because not all were run: none, 1.00
     """
 
     study: Study
@@ -125,8 +94,9 @@ class Place(NamedTuple):
     def say(
         self, text: str, holds: bool, measured: str, why: str = "", *, own: bool = False
     ) -> Statement:
-        """Return a statement that holds, or does not because of `why`."""
-        return judged(text, self.name, holds, measured, why, own=own)
+        """Return a statement that holds, or does not because of `why`; ours, or the paper's."""
+        reason = "" if holds else why
+        return Statement(text, self.name, Agreement.of(holds), measured, reason, in_paper=not own)
 
     def told(self, text: str, measured: str, why: str = OTHER_JOBS) -> Statement:
         """Return a number of the paper that nothing here can confirm."""
@@ -144,7 +114,17 @@ class Place(NamedTuple):
         *, why: str = "", own: bool = False,
     ) -> Statement:  # fmt: skip
         """Judge "the one is smaller than the other", which must hold for every seed."""
-        return compared(text, self.name, small, large, write, why=why, own=own)
+        measured = f"{write(small)}, {write(large)}"
+        verdict, reason = Agreement.OPEN, SEEDS_DISAGREE
+        if not small or not large:
+            reason = "not all were run"
+        elif list(small) == list(large):
+            reason = EQUAL
+        elif all(a < b for a, b in zip(small, large, strict=True)):
+            verdict, reason = Agreement.AGREES, ""
+        elif all(a >= b for a, b in zip(small, large, strict=True)):
+            verdict, reason = Agreement.DIFFERS, why
+        return Statement(text, self.name, verdict, measured, reason, in_paper=not own)
 
 
 def each(

@@ -367,8 +367,11 @@ def test_bounds_are_verified_and_above_what_is_won() -> None:
 
 
 def test_a_statement_must_hold_for_every_seed() -> None:
+    nowhere: Any = None
+
     def verdict(a: Sequence[float], b: Sequence[float]) -> tuple[Agreement, str]:
-        found = verdicts_.compared("", "", a, b, statements.percent, why="reason")
+        here = verdicts_.Place(nowhere, "")
+        found = here.compared("", a, b, statements.percent, why="reason")
         return found.verdict, found.why
 
     assert verdict([1, 2], [2, 3]) == (AGREES, "")

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from gangsched.analysis.papers.study import Agreement, FigureRow, Statement, Study
-from gangsched.analysis.papers.verdicts import judged, over_seeds
+from gangsched.analysis.papers.verdicts import Place, each, over_seeds
 
 DISAGREE = "the seeds disagree (it holds on 0, 2 of 0, 1, 2)"
 
 
 @over_seeds
-def judge(study: Study) -> Iterator[Statement]:
+@each()
+def judge(here: Place) -> Iterator[Statement]:
     """A has less than B, wherever both are known."""
-    for instance in study.instances:
-        a, b = (study.value(instance, policy, "time") for policy in "AB")
-        if a is not None and b is not None:
-            yield judged("A is faster", instance, a < b, f"{a:g}, {b:g}", "B is good")
+    a, b = (here.value(policy, "time") for policy in "AB")
+    if a is not None and b is not None:
+        yield here.say("A is faster", a < b, f"{a:g}, {b:g}", "B is good")
 
 
 def study(**draws: list[tuple[float, float]]) -> Study:

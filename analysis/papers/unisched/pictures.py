@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...show.plots import INK
-from ..pictures import DASHED, DOTTED, Looks, Panel, Panels, exactly
+from ..pictures import COLOURS, DASHED, DOTTED, Looks, Panel, Panels, exactly
 from . import statements as said
 
-BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
-    "#004f7d", "#d98c00", "#00946b", "#c0649a", "#4aa3d8", "#d55e00", "#7a838d", "#8a6d1f",
-)  # fmt: skip
-#: after Okabe and Ito; variants of UniSched share its colour
+BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = COLOURS
+#: of those that several figures have; variants of UniSched share its colour
 LOOKS: Looks = {
     said.UNISCHED: (BLUE, "-"), said.PRINTED_REWARD: (BLUE, DOTTED), said.BRISK: (ORANGE, DASHED),
     **{
@@ -24,15 +22,6 @@ LOOKS: Looks = {
         for information in said.INFORMATION
     },
     said.knows("3Sigma", said.TOLD): (ORANGE, "-"),
-    said.ENSEMBLE: (SKY, "-"), said.GRID: (RED, "-"),
-    said.STATIC: (ORANGE, "-"), said.MAXIMUM: (GREEN, "-"), said.UNAWARE: (RED, "-"),
-    said.CAREFUL: (PINK, DASHED), said.TRUE: (BROWN, DASHED),
-    said.PRINTED_ROUNDING: (ORANGE, "-"), said.FREE: (GREEN, DASHED), said.FEASIBLE: (PINK, "-"),
-    said.CHRONUS: (ORANGE, "-"), said.WITH_ESTIMATOR: (GREEN, "-"), said.WITH_SELECTOR: (PINK, "-"),
-    "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED), "SLO": (BLUE, "-"),
-    "best effort": (ORANGE, "-"), "profiler": (GREEN, "-"), "strict SLO": (BLUE, "-"),
-    "soft SLO": (BLUE, DASHED), "printed, simulator": (GREY, "-"),
-    "printed, Kubernetes": (GREY, DASHED),
 }  # fmt: skip
 
 #: what axes are called, by measure, where it is not the measure's name
