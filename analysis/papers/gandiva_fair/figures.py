@@ -43,7 +43,7 @@ from ....solvers.gandiva_fair.trading import PriceRule, trade, traded_allocation
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
 from ..experiment import Experiment, FigureCell
-from ..study import Statement, Study, Values, short
+from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
@@ -490,28 +490,27 @@ OVER_TIME = {
     **said.MOMENTS, "from": "from (h)", "until": "until (h)", "gpus": "GPUs, mean",
     "ideal": "ideal share",
 }  # fmt: skip
-Judge = Callable[[Study], Iterator[Statement]]
 QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 
-def _figure(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
+def _figure(name: str, title: str, **more: Any) -> Experiment:
     return Experiment(
-        name=f"gandiva_fair:{name}", title=title, statements=judge, referee=referee,
+        name=f"gandiva_fair:{name}", title=title, statements=getattr(said, name), referee=referee,
         panels=pictures.PANELS.get(name, ()), looks=pictures.LOOKS, **more,
     )  # fmt: skip
 
 
-def _over_hours(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
+def _over_hours(name: str, title: str, **more: Any) -> Experiment:
     """A figure of each user's GPUs over time."""
     return _figure(
-        name, judge, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
+        name, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
         settings={**SETTINGS, "bin (s)": _bins(name)[0]}, room={"across": 1},
         **{"cells": partial(_gpus, name), **more},
     )  # fmt: skip
 
 
 fig1 = _figure(
-    "fig1", said.fig1, "Fig. 1: five ways to schedule a fifth job of 2 GPUs on two servers of 4",
+    "fig1", "Fig. 1: five ways to schedule a fifth job of 2 GPUs on two servers of 4",
     measures={
         **{user: f"GPUs of {user}" for user in "ABC"},
         **{job: job for job in ("A1", "A2", "B1", "B2")}, "moves": "migrations in 24 quanta",
@@ -520,7 +519,7 @@ fig1 = _figure(
     settings={**SETTINGS, "quanta": runs.WINDOW, "before": runs.BEFORE},
 )  # fmt: skip
 fig2 = _figure(
-    "fig2", said.fig2, "Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers of 4",
+    "fig2", "Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers of 4",
     measures={
         "gpus": "GPUs, mean", "ideal": "ideal share", "first": "first job: % of time",
         "second": "second job: % of time",
@@ -529,7 +528,7 @@ fig2 = _figure(
     settings={**SETTINGS, "quanta": runs.MIX_WINDOW},
 )  # fmt: skip
 table2 = _figure(
-    "table2", said.table2, "Table 2: share of time of each of six jobs on a server of 4 GPUs",
+    "table2", "Table 2: share of time of each of six jobs on a server of 4 GPUs",
     measures={
         "printed": "printed (%)", "exact": "exact (%)", "drawn": "drawn, mean (%)",
         "spread": "standard deviation", "long": "of 1,000 quanta",
@@ -537,7 +536,7 @@ table2 = _figure(
     cells=_schemes, settings={"seeds": 100, "quanta": [100, 1000]},
 )  # fmt: skip
 table3 = _figure(
-    "table3", said.table3,
+    "table3",
     "Table 3: 60 K80s and 12 V100s shared by three users, with and without trading",
     measures={
         "k80": "K80", "v100": "V100", "value": "K80 equivalents", "printed": "printed",
@@ -546,7 +545,7 @@ table3 = _figure(
     cells=_divisions, settings={**SETTINGS, "quanta": [200, 300]},
 )  # fmt: skip
 surplus = _figure(
-    "surplus", said.surplus,
+    "surplus",
     "What part of the surplus over fair shares is captured, on 200 random markets each",
     axis="users",
     measures={
@@ -555,15 +554,15 @@ surplus = _figure(
     },
     cells=_kinds, settings={"markets": 200, "seed": 0},
 )  # fmt: skip
-fig4 = _over_hours("fig4", said.fig4, "Fig. 4: GPUs of three users on a server of 4 V100s")
-fig5 = _over_hours("fig5", said.fig5, "Fig. 5: GPUs of three users on two servers of 4 P100s")
+fig4 = _over_hours("fig4", "Fig. 4: GPUs of three users on a server of 4 V100s")
+fig5 = _over_hours("fig5", "Fig. 5: GPUs of three users on two servers of 4 P100s")
 fig6 = _over_hours(
-    "fig6", said.fig6, "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s",
+    "fig6", "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s",
     cells=_gpus_by_class,
 )  # fmt: skip
-fig7 = _over_hours("fig7", said.fig7, "Fig. 7: GPUs of three users with 128 jobs each on 64 K80s")
+fig7 = _over_hours("fig7", "Fig. 7: GPUs of three users with 128 jobs each on 64 K80s")
 fig8 = _figure(
-    "fig8", said.fig8, "Fig. 8: mini-batches per second of each user, with and without trading",
+    "fig8", "Fig. 8: mini-batches per second of each user, with and without trading",
     axis="phase",
     measures={
         "from": "from (h)", "until": "until (h)", "no trading": "no trading (1/s)",
@@ -573,9 +572,9 @@ fig8 = _figure(
     settings={**SETTINGS, "bin (s)": WIDTH},
 )  # fmt: skip
 fig9 = _figure(
-    "fig9", said.fig9, "Fig. 9: trades made and undone in the run of Fig. 11",
+    "fig9", "Fig. 9: trades made and undone in the run of Fig. 11",
     axis="at (s)", measures={"bought": "fast GPUs", "rate": "rate", **said.MOMENTS}, cells=_log,
     settings=SETTINGS,
 )  # fmt: skip
-fig10 = _over_hours("fig10", said.fig10, "Fig. 10: GPUs of four users by model, without trading")
-fig11 = _over_hours("fig11", said.fig11, "Fig. 11: GPUs of four users by model, with trading")
+fig10 = _over_hours("fig10", "Fig. 10: GPUs of four users by model, without trading")
+fig11 = _over_hours("fig11", "Fig. 11: GPUs of four users by model, with trading")
