@@ -22,6 +22,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
 from statistics import fmean
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...instances.cores import cores
@@ -400,3 +401,21 @@ class Experiment:
             drawing=self.drawing or draw, referee=self.referee,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))
+
+
+def figures_of(
+    paper: str, statements: ModuleType, pictures: ModuleType, **usual: Any
+) -> Callable[..., Experiment]:
+    """Return what makes a figure of a paper by its name, as its modules have the parts.
+
+    Statements are the function of that name, panels those in ``PANELS``, and the looks are all
+    figures'; `usual` is what figures have unless they say otherwise.
+    """
+
+    def figure(name: str, title: str, **more: Any) -> Experiment:
+        parts = {"panels": pictures.PANELS.get(name, ()), "looks": pictures.LOOKS}
+        if hasattr(statements, name):
+            parts["statements"] = getattr(statements, name)
+        return Experiment(name=f"{paper}:{name}", title=title, **{**usual, **parts, **more})
+
+    return figure

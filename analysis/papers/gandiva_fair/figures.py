@@ -42,7 +42,7 @@ from ....solvers.gandiva_fair.market import AllocationParams, best_allocation
 from ....solvers.gandiva_fair.trading import PriceRule, trade, traded_allocation
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
-from ..experiment import Experiment, FigureCell
+from ..experiment import Experiment, FigureCell, figures_of
 from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
@@ -493,11 +493,7 @@ OVER_TIME = {
 QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 
-def _figure(name: str, title: str, **more: Any) -> Experiment:
-    return Experiment(
-        name=f"gandiva_fair:{name}", title=title, statements=getattr(said, name), referee=referee,
-        panels=pictures.PANELS.get(name, ()), looks=pictures.LOOKS, **more,
-    )  # fmt: skip
+_figure = figures_of("gandiva_fair", said, pictures, referee=referee)
 
 
 def _over_hours(name: str, title: str, **more: Any) -> Experiment:

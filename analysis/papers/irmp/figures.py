@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 from ....instances.revenue import Law
 from ....instances.traces import Trace
 from ....solvers.irmp.astraea import astraea
-from ..experiment import Experiment, FigureCell, Finished, seed_means
+from ..experiment import FigureCell, Finished, figures_of, seed_means
 from ..study import FigureRow, Values, short
 from . import pictures, statements
 from .referee import referee
@@ -365,21 +365,15 @@ _SETTINGS: Mapping[str, Any] = {
     "trace": "jobs in a row of one of the days with the most users; D drawn from 20 to 50",
     "not in the paper": list(OWN),
 }
-
-
-def _figure(name: str, **more: Any) -> Experiment:
-    judged = getattr(statements, name, statements.seconds)
-    return Experiment(
-        name=f"irmp:{name}", facts=facts_of, settings=_SETTINGS, referee=referee, statements=judged,
-        panels=pictures.PANELS.get(name, ()), looks=pictures.LOOKS, **more,
-    )  # fmt: skip
-
-
+_figure = figures_of(
+    "irmp", statements, pictures, facts=facts_of, settings=_SETTINGS, referee=referee
+)
 _over_bounds = partial(
     _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)
 )
 _seconds = partial(
-    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True
+    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True,
+    statements=statements.seconds,
 )  # fmt: skip
 fig4 = _figure(
     "fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",

@@ -54,7 +54,7 @@ from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, Stat
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..experiment import Experiment, FigureCell, Finished, means_of_seeds, seed_means
+from ..experiment import FigureCell, Finished, figures_of, means_of_seeds, seed_means
 from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
@@ -531,22 +531,10 @@ _SETTINGS = {
     "users' windows": f"those of the first {DAYS} days",
     "not in the paper": list(OWN),
 }  # fmt: skip
-
-
-def _figure(name: str, **more: Any) -> Experiment:
-    usual: dict[str, Any] = {
-        "cells": _comparison, "rows": _rows, "facts": _facts, "settings": _SETTINGS,
-        "form": LtgfStudy, "referee": referee(POLICIES),
-        "panels": pictures.PANELS.get(name, ()),
-    }  # fmt: skip
-    return Experiment(
-        name=f"ltgf:{name}",
-        statements=getattr(said, name),
-        looks=pictures.LOOKS,
-        **{**usual, **more},
-    )
-
-
+_figure = figures_of(
+    "ltgf", said, pictures, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS,
+    form=LtgfStudy, referee=referee(POLICIES),
+)  # fmt: skip
 fig6 = _figure(
     "fig6", form=Study, referee=three_jobs,
     title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",

@@ -48,7 +48,7 @@ from ....solvers.unisched.estimator import DurationEstimates, Mode
 from ....solvers.unisched.policy import UniSchedPolicy
 from ....solvers.unisched.savings import calibration
 from ....solvers.unisched.selector import Selector
-from ..experiment import Experiment, FigureCell, Finished, given
+from ..experiment import Experiment, FigureCell, Finished, figures_of, given
 from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
@@ -412,20 +412,13 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 
-def _figure(
-    name: str,
-    title: str,
-    measures: Sequence[str],
-    cells: Callable[..., Iterable[FigureCell]],
-    settings: Mapping[str, Any] = _SETTINGS,
-    **more: Any,
-) -> Experiment:
-    """One figure, judged by the function of `statements` that has its name."""
-    return Experiment(
-        name=f"unisched:{name}", title=title, measures={own: HEADINGS[own] for own in measures},
-        cells=cells, facts=_facts, settings=settings, referee=referee,
-        statements=getattr(said, name), panels=pictures.PANELS[name], looks=pictures.LOOKS, **more,
-    )  # fmt: skip
+_any = figures_of("unisched", said, pictures, facts=_facts, settings=_SETTINGS, referee=referee)
+
+
+def _figure(name: str, title: str, measures: Sequence[str], cells: Any, **more: Any) -> Experiment:
+    """One figure of these measures."""
+    headings = {own: HEADINGS[own] for own in measures}
+    return _any(name, title, measures=headings, cells=cells, **more)
 
 
 table3 = _figure(
