@@ -205,13 +205,14 @@ def read_prices(
     scale = integer(certificate, "scale", 1)
     loads = certificate.get("rows", [list(range(1, problem.size + 1))])
     prices = certificate.get("prices")
-    if not isinstance(loads, list) or not isinstance(prices, list) or len(loads) != len(prices):
-        raise Refused("prices and rows are not lists of equally many rows")
-    return (
-        scale,
-        [integers(row, "rows", count=problem.size, what="sizes") for row in loads],
-        [integers(row, "prices") for row in prices],
-    )
+    if not isinstance(loads, list) or not isinstance(prices, list):
+        raise Refused("prices and rows are lists of lists of integers")
+    if len(loads) != len(prices):
+        raise Refused(f"prices has {len(prices)} rows, and rows has {len(loads)}")
+    for k, (load, row) in enumerate(zip(loads, prices, strict=True)):
+        integers(load, f"rows[{k}]", count=problem.size, what="sizes of gangs")
+        integers(row, f"prices[{k}]")
+    return scale, loads, prices
 
 
 def capacities(problem: LeaseProblem, loads: list[list[int]]) -> list[tuple[int, int]]:

@@ -496,7 +496,7 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
         ({"prices": [[-1]]}, r"prices\[0\]\[0\]=-1 is not an integer >= 0"),
         ({"prices": [[0.5]]}, r"prices\[0\]\[0\]=0\.5 is not an integer"),
         ({"prices": [3]}, r"prices\[0\]=3 is not a list"),
-        ({"rows": [[1, 2]]}, "not one number for each of 1 to 8 GPUs"),
+        ({"rows": [[1, 2]]}, "entries for 8 sizes of gangs"),
         ({"kind": "area"}, "kind='area' is not a kind for UniSched"),
     ],
 )
