@@ -168,17 +168,6 @@ def test_every_policy_goes_on_from_a_file(
         assert again.log == whole.log
 
 
-@pytest.mark.parametrize("by", ["slope", "lp", "density", "spt", "fifo"])
-def test_rules_for_parameter_servers_go_on_too(by: str) -> None:
-    problem = reduced_problem(12)
-    whole = drive(problem.instance, OnlineRevenue.of(problem, by), round_length=1)
-    for until in (1, whole.now // 3, whole.now // 2):
-        part = drive(problem.instance, OnlineRevenue.of(problem, by), round_length=1, until=until)
-        other = OnlineRevenue.of(problem, by)
-        resumed = drive(problem.instance, other, round_length=1, resume=part.checkpoint)
-        assert resumed == whole
-
-
 @pytest.mark.parametrize(
     ("name", "where"),
     [

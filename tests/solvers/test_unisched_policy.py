@@ -280,15 +280,6 @@ def test_the_run_is_the_same_by_every_way_to_it(
     one_run(Case(instance, {"round_length": 60}), UniSchedPolicy(**VARIANTS[variant]), data)
 
 
-def test_a_resumed_run_is_the_whole_one_on_a_workload() -> None:
-    instance = testbed_workload(60, seed=3)
-    whole = drive(instance, UniSchedPolicy())
-    for until in (whole.now // 3, whole.now // 2, whole.now * 4 // 5):
-        part = drive(instance, UniSchedPolicy(), until=until)
-        assert part.checkpoint is not None
-        assert drive(instance, UniSchedPolicy(), resume=part.checkpoint) == whole
-
-
 def test_plain_jobs_are_best_effort() -> None:
     jobs = [Job(id="a", gpus=1, work=600), Job(id="b", gpus=2, work=300)]
     run = driven([2], jobs)
