@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from .alibaba import read_alibaba as read_alibaba
 from .alibaba import read_alibaba_nodes as read_alibaba_nodes
@@ -22,35 +22,13 @@ from .presets import read_acme as read_acme
 from .presets import read_alibaba_pai as read_alibaba_pai
 from .presets import read_alibaba_spot as read_alibaba_spot
 from .presets import read_supercloud as read_supercloud
+from .readers import BY_FORMAT
 from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf
 from .trace import LogRow as LogRow
+from .trace import Reader
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
 from .write import write_trace as write_trace
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .trace import Reader
-
-READERS: Mapping[str, Reader] = MappingProxyType(
-    {
-        "auto": read_auto,
-        "csv": read_csv,
-        "parquet": read_parquet,
-        "acme": read_acme,
-        "alibaba": read_alibaba,
-        "alibaba-pai": read_alibaba_pai,
-        "alibaba-spot": read_alibaba_spot,
-        "chronus": read_chronus,
-        "gavel": read_gavel,
-        "helios": read_helios,
-        "itp": read_itp,
-        "philly-csv": read_philly_csv,
-        "philly-json": read_philly_json,
-        "sacct": read_sacct,
-        "supercloud": read_supercloud,
-        "swf": read_swf,
-    }
-)
+READERS: Mapping[str, Reader] = MappingProxyType({"auto": read_auto, **BY_FORMAT})

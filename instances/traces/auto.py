@@ -15,6 +15,7 @@ from ..io import read_bytes
 from .export import read_csv, read_parquet
 from .gavel import FORMS
 from .presets import ALIBABA_PAI, SUPERCLOUD
+from .readers import BY_FORMAT
 from .sacct import read_sacct
 from .swf import FIELDS
 from .trace import Trace
@@ -155,8 +156,6 @@ def read_auto(
     OSError, ValueError
         As the reader.
     """
-    from . import READERS
-
     reader, reason = recognise(path)
     if columns is not None and reader != "parquet":
         reader, reason = "csv", "columns are given"
@@ -166,6 +165,6 @@ def read_auto(
     elif tres is not None and reader != "sacct":
         raise ValueError(f"{path}: tres={tres!r} does not go with its format, {reader}")
     else:
-        trace = READERS[reader](path) if tres is None else read_sacct(path, tres=tres)
+        trace = BY_FORMAT[reader](path) if tres is None else read_sacct(path, tres=tres)
     notes = (f"format: {reader}, as {reason}", *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ...instances.model import FULL_SPEED
 from ..policy import Decision, Floats, Ints, State
 from .stride import StridePool, effective_tickets, least_loaded
 from .trading import Trade, log_of_changes, trade
-
-if TYPE_CHECKING:
-    from .policy import GandivaFair
 
 __all__ = ["Kept", "LiteralSharing", "Profile", "Rooms", "among", "fits", "runs_on"]
 
@@ -439,7 +436,7 @@ class LiteralSharing:
     cluster : Cluster
     """
 
-    def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
+    def __init__(self, policy: Any, cluster: Cluster) -> None:
         self.policy = policy
         self._rooms = Rooms(cluster)
         self._kept: Kept | None = None

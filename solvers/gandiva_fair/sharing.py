@@ -10,12 +10,12 @@ runs there, or for the rest of a quantum on GPUs that would idle.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..policy import Floats, Ints, WrittenStarts
+from .limits import SharingLimits as SharingLimits
 
 __all__ = ["CompiledSharing", "SharingLimits"]
 
@@ -26,17 +26,6 @@ Start = tuple[int, dict[int, int]]
 #: users, gangs, ranks and weights of all jobs; of some, on which models each can run
 Columns = tuple[Ints, Ints, Ints, Floats]
 Models = Sequence[tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharingLimits:
-    """Of the policy: `most` moves in a quantum between models, and on each of them."""
-
-    threshold: float
-    gain: float
-    most: int
-    debt_cap: bool
-    normalised: bool
 
 
 class CompiledSharing:

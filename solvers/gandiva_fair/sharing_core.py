@@ -19,7 +19,7 @@ from ...instances.model import FULL_SPEED
 from .stride_core import StrideOptions
 
 if TYPE_CHECKING:
-    from .sharing import SharingLimits
+    from .limits import SharingLimits
 
 __all__ = [
     "SharingCore",

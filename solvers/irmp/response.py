@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule, Segment
+from .run_options import RunOptions as RunOptions
 
 __all__ = [
     "MARGIN", "Occupancy", "Response", "RunOptions", "best_response", "run_options", "schedule_of",
@@ -104,30 +105,6 @@ def misses(problem: Irmp, schedule: Schedule) -> bool:
 
 #: start, option, host and PSs
 _Found = tuple[int, int, int, int]
-
-
-class RunOptions(NamedTuple):
-    """How a job can run on the empty cluster, as columns: D_w rises, one node before several.
-
-    Parameters
-    ----------
-    workers : (n,) ints
-        D_w.
-    slots : (n,) ints
-        d, how long it takes.
-    kind : (n,) ints
-        Type of the workers' nodes, an index of ``problem.models``.
-    host : (n,) ints
-        Type of the PSs' node; -1 for a central run, all on one node.
-    least : (n,) ints
-        PSs that it takes at least.
-    """
-
-    workers: Ints
-    slots: Ints
-    kind: Ints
-    host: Ints
-    least: Ints
 
 
 # --- facts of a problem, kept from call to call ---------------------------------------------------

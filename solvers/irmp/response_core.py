@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.compiled import compiled, inner
-from .response import RunOptions
+from .run_options import RunOptions
 
 __all__ = ["best", "earliest"]
 

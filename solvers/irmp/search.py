@@ -22,7 +22,7 @@ from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
-from .lists import accept, by_order
+from .orders import accept, by_order
 from .response import Occupancy, Response, schedule_of
 
 __all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]

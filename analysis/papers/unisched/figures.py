@@ -54,7 +54,16 @@ from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
 from .referee import referee
-from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
+from .runs import (
+    POLICIES,
+    SIZES,
+    DeadlineWorkload,
+    Make,
+    Sizes,
+    cell_of,
+    density_of,
+    hostile_of,
+)
 
 SEEDS = (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
@@ -167,7 +176,7 @@ def _schedulers(
         if name not in (said.PRINTED_REWARD, "FIFO") and "rigid" not in name
     }
     place = said.DENSITY, "H_MIX2"
-    by_density = _along(place, dense, DENSITIES, sizes, seeds, said.density_of)
+    by_density = _along(place, dense, DENSITIES, sizes, seeds, density_of)
     return runs.and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
 
 
@@ -349,7 +358,7 @@ def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[Fig
         "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
         "exact": partial(UniSchedPolicy, allocations="exact"),
     }
-    cells = _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, said.hostile_of)
+    cells = _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, hostile_of)
     return runs.and_bounds(cells)
 
 

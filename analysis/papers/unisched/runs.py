@@ -356,3 +356,13 @@ def normalised(finished: Finished) -> Finished:
 
 def _minutes(seconds: float) -> float:
     return round(seconds / 60, 2)
+
+
+def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
+    """Return the workload at a job density."""
+    return workload if x == 100 else replace(workload, density=x)
+
+
+def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
+    """Return the workload with a share of consolidation-hostile jobs."""
+    return replace(workload, hostile=x)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from ..study import Agreement, Statement, Study
 from ..verdicts import Place, Write, each, mean
-
-if TYPE_CHECKING:
-    from .runs import DeadlineWorkload
 
 UNISCHED, CHRONUS, EDF = "UniSched", "Chronus", "EDF"
 DEADLINE, LEARNING = ("3Sigma", "GENIE", "Hydra"), ("Optimus", "Themis")
@@ -71,16 +66,6 @@ def jobs_of(name: str) -> int:
     360
     """
     return int(name[2 : name.index("]")])
-
-
-def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload at a job density."""
-    return workload if x == 100 else replace(workload, density=x)
-
-
-def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload with a share of consolidation-hostile jobs."""
-    return replace(workload, hostile=x)
 
 
 def costs_of(name: str) -> str:

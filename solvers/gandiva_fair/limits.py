@@ -1,0 +1,16 @@
+"""What a policy lets Gandiva_fair's sharing do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingLimits:
+    """Of the policy: `most` moves in a quantum between models, and on each of them."""
+
+    threshold: float
+    gain: float
+    most: int
+    debt_cap: bool
+    normalised: bool
