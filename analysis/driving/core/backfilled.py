@@ -12,7 +12,7 @@ import numpy as np
 from ....instances.compiled import inner, tiered
 from ....instances.model import FULL_SPEED
 from ....solvers.policies.backfilling import core
-from ....solvers.policies.backfilling.core import Queue
+from ....solvers.policies.backfilling.core import JobQueue
 from ..ledger import Ledger
 from . import const
 from .machine import begin_run, open_round, speed_on_new, take_new
@@ -21,7 +21,7 @@ from .machine import begin_run, open_round, speed_on_new, take_new
 CLOSED, OPEN, TURNED = range(3)
 
 
-def queue_of(policy: Any, book: Ledger, length: int, room: int) -> Queue:
+def queue_of(policy: Any, book: Ledger, length: int, room: int) -> JobQueue:
     """Return the queue of a policy before the first round, with room for so many steps a node."""
     gang = book.jobs["gpus"].copy()
     factor = policy.factors(gang.size)
@@ -29,7 +29,7 @@ def queue_of(policy: Any, book: Ledger, length: int, room: int) -> Queue:
     return core.new_queue(book.nodes["size"].copy(), gang, seconds, factor, room=room)
 
 
-def more_steps(plan: Queue) -> Queue:
+def more_steps(plan: JobQueue) -> JobQueue:
     """Room for twice as many steps."""
     times, free = (np.hstack([old, np.zeros_like(old)]) for old in (plan.times, plan.free))
     return plan._replace(times=times, free=free)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....solvers.policies.backfilling.core import Queue
+from ....solvers.policies.backfilling.core import JobQueue
 from ....solvers.policy import Policy, Rule, RuleKind, Rules
 from ..ledger import Ledger
 from .backfilled import advance_conservative, advance_easy, more_steps, queue_of
@@ -42,4 +42,4 @@ def renewed(plan: Any, machine: Machine) -> Any:
     """Return the records with more room, or new prices."""
     if isinstance(plan, PriceLists):
         return renew_prices(plan, machine)
-    return more_steps(plan) if isinstance(plan, Queue) else longer_queues(plan)
+    return more_steps(plan) if isinstance(plan, JobQueue) else longer_queues(plan)
