@@ -44,7 +44,7 @@ SIZE, FREE, EXTRA, CHOSEN, PARTS, WHOLE, REST, FIRST, LAST, HOLDERS = range(10)
 MANY_NUMBERS = 300_000
 
 
-class Queue(NamedTuple):
+class JobQueue(NamedTuple):
     """What backfilling knows of jobs and nodes."""
 
     state: Ints  # counters
@@ -69,7 +69,7 @@ class Queue(NamedTuple):
 
 def new_queue(
     sizes: Ints, gang: Ints, seconds: Ints, factor: Floats, *, room: int = 0, spread: bool = False
-) -> Queue:
+) -> JobQueue:
     """Return a queue of nobody on an empty cluster, with room for so many steps of a node."""
     n, nodes, total = gang.size, sizes.size, int(sizes.sum())
     most = np.minimum(gang, nodes)
@@ -79,7 +79,7 @@ def new_queue(
     free[:, :1] = sizes[:, None]
     alone = 1 if spread else int(sizes.min()) + 1  # gangs below are on one node
     places = int(most.sum())
-    return Queue(
+    return JobQueue(
         state=np.zeros(6, dtype=np.int64),
         gang=gang,
         seconds=seconds,

@@ -22,7 +22,7 @@ from ...policy import (
     State,
 )
 from . import core
-from .core import Queue
+from .core import JobQueue
 from .rounds import conservative, easy
 
 #: (times, ptr, node, gpus) of jobs: when those that run are to end, or those that wait to begin
@@ -75,7 +75,7 @@ class _Backfilling:
         ends = np.where(ends > state.now, ends, state.now // length * length + length)
         return ends, *state.places(jobs)
 
-    def queue(self, state: State, jobs: Ints, running: Columns, room: int = 0) -> Queue:
+    def queue(self, state: State, jobs: Ints, running: Columns, room: int = 0) -> JobQueue:
         """Return a queue with those that run, then `jobs`, none of which is in line."""
         ends, held, *_ = running
         plan = core.new_queue(
@@ -93,21 +93,21 @@ class _Backfilling:
         return plan
 
 
-def _line_up(plan: Queue, rows: Ints) -> None:
+def _line_up(plan: JobQueue, rows: Ints) -> None:
     """Let jobs of a queue wait in line."""
     line = plan.queue[:, : rows.size]
     line[core.JOB], line[core.GANG], line[core.SECONDS] = rows, plan.gang[rows], plan.seconds[rows]
     plan.state[core.LENGTH] = rows.size
 
 
-def _entries(plan: Queue, rows: Ints) -> tuple[Ints, Ints]:
+def _entries(plan: JobQueue, rows: Ints) -> tuple[Ints, Ints]:
     """Return where places of jobs of a queue are: of the k-th those from ptr[k] to ptr[k + 1]."""
     length = plan.length[rows]
     ptr = np.concatenate([[0], np.cumsum(length)])
     return ptr, np.repeat(plan.offset[rows] - ptr[:-1], length) + np.arange(ptr[-1])
 
 
-def _put(plan: Queue, rows: Ints, columns: Columns) -> None:
+def _put(plan: JobQueue, rows: Ints, columns: Columns) -> None:
     """Give jobs of a queue their places."""
     _, ptr, node, part = columns
     plan.length[rows] = np.diff(ptr)
@@ -115,7 +115,7 @@ def _put(plan: Queue, rows: Ints, columns: Columns) -> None:
     plan.node[at], plan.part[at] = node, part
 
 
-def _places(plan: Queue, rows: Ints) -> tuple[Ints, Ints, Ints]:
+def _places(plan: JobQueue, rows: Ints) -> tuple[Ints, Ints, Ints]:
     """Return (ptr, node, gpus) of jobs of a queue."""
     ptr, at = _entries(plan, rows)
     return ptr, plan.node[at], plan.part[at]

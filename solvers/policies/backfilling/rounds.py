@@ -17,7 +17,7 @@ from ...machine.ledger import Ledger
 from ...machine.machine import begin_run, open_round, speed_on_new, take_new
 from ...policy import Rule, Rules
 from . import core
-from .core import Queue
+from .core import JobQueue
 
 STEPS = 64  #: of free GPUs of a node, at first
 
@@ -25,7 +25,7 @@ STEPS = 64  #: of free GPUs of a node, at first
 CLOSED, OPEN, TURNED = range(3)
 
 
-def queue_of(book: Ledger, rules: Rules, *, policy: Any, room: int) -> Queue:
+def queue_of(book: Ledger, rules: Rules, *, policy: Any, room: int) -> JobQueue:
     """Return the queue of a policy before the first round, with room for so many steps a node."""
     gang = book.jobs["gpus"].copy()
     factor = policy.factors(gang.size)
@@ -33,7 +33,7 @@ def queue_of(book: Ledger, rules: Rules, *, policy: Any, room: int) -> Queue:
     return core.new_queue(book.nodes["size"].copy(), gang, seconds, factor, room=room)
 
 
-def more_steps(plan: Queue) -> Queue:
+def more_steps(plan: JobQueue) -> JobQueue:
     """Room for twice as many steps."""
     times, free = (np.hstack([old, np.zeros_like(old)]) for old in (plan.times, plan.free))
     return plan._replace(times=times, free=free)
