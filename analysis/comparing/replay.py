@@ -86,7 +86,7 @@ def replay(
         :class:`~gangsched.instances.convert.Conversion` has them: what the cluster did is then the
         first row, "recorded". Where it cannot be shown, the remarks say why.
     effort : {"quick", "standard", "full"}
-        How much to try for the bounds of completion times, as of :func:`gangsched.bound`.
+        How much to try for bounds and best known schedules, as of :func:`gangsched.bound`.
     ledger : bool
         Whether to find out of what the losses over the bound consist; see
         :func:`gangsched.analysis.comparing.regret.ledger`.

@@ -289,7 +289,7 @@ class Replay(Shown):
     unfinished : tuple of str
         Policies that an interrupt kept from finishing.
     effort : {"quick", "standard", "full"}
-        Of the bounds of completion times.
+        Of bounds and best known schedules.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
     sharing : SharingBounds

@@ -120,7 +120,7 @@ Spread = Annotated[
 Effort = Annotated[
     str,
     typer.Option(
-        help="How much to try for bounds of completion times: quick, standard (half a minute for "
+        help="How much to try for bounds: quick, standard (half a minute for "
         "70,000 jobs), full (minutes)."
     ),
 ]
