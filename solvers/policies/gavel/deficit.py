@@ -16,7 +16,7 @@ from ...machine import const
 from ...machine.leases import BIDS, give_leases, list_candidates
 from ...machine.machine import Machine, done_by, open_round
 from ...rule import Rule
-from .water_filling import NEAR, STEPS
+from .water_filling import best_finish_time
 
 COUNT = 0
 #: first number of the rule: the fractions of `water_filling`, or of `one_model_fractions`
@@ -62,60 +62,6 @@ def water_level(m):
 
 
 @inner
-def _used(gang, rest, come, time, r, unit):
-    """GPUs, in units, that make the worst finish time r; exact, in any order of the jobs."""
-    total = 0
-    for i in range(gang.size):
-        total += int(np.rint(gang[i] * (rest[i] / max(r * time[i] - come[i], rest[i])) * unit))
-    return float(total)
-
-
-@compiled
-def _root(gang, rest, come, time, gpus):
-    """As :func:`gangsched.solvers.policies.gavel.water_filling.best_finish_time`."""
-    low = high = 0.0
-    demand = gang.sum()
-    crowd = max(1.0, demand / gpus)
-    for i in range(gang.size):
-        low = max(low, (come[i] + rest[i]) / time[i])
-        high = max(high, (come[i] + rest[i] * crowd) / time[i])
-    bits = 0
-    while demand >> bits:
-        bits += 1
-    unit = 2.0 ** (61 - bits)
-    room = gpus * unit
-    above, below = (
-        _used(gang, rest, come, time, low, unit),
-        _used(gang, rest, come, time, high, unit),
-    )
-    if above <= room:
-        return low
-    if below > room:
-        return high
-    a, b, side = 1 / room - 1 / above, 1 / room - 1 / below, 0
-    for _ in range(STEPS):
-        r = high - b * (high - low) / (b - a)
-        if not low < r < high:
-            r = (low + high) / 2
-            if not low < r < high:
-                break
-        now = _used(gang, rest, come, time, r, unit)
-        if now <= room:
-            high, b = r, 1 / room - 1 / now
-            if room - now <= room * NEAR:
-                break
-            if side < 0:
-                a /= 2
-            side = -1
-        else:
-            low, a = r, 1 / room - 1 / now
-            if side > 0:
-                b /= 2
-            side = 1
-    return high
-
-
-@inner
 def _mean_active(m, j):
     """The mean number of active jobs since j became visible."""
     now = m.count[const.NOW]
@@ -152,7 +98,7 @@ def finish_time(m):
         j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.RUNNERS, i - waits]
         gang[i], rest[i] = m.jobs[j].gpus, _left(m, j)
         come[i], time[i] = m.count[const.NOW] - m.jobs[j].release, _whole_time(m, j, number)
-    return _root(gang, rest, come, time, m.count[const.TOTAL])
+    return best_finish_time(gang, m.count[const.TOTAL], rest, come, time)
 
 
 @inner
