@@ -44,7 +44,7 @@ REVENUE = "revenue"
 ROUNDING = 1e-12  #: relative error of a sum of floats
 
 
-class Jobs(NamedTuple):
+class MeasuredJobs(NamedTuple):
     """The jobs that were not rejected, and with utilities the terms under which they run."""
 
     instance: Instance[Any]
@@ -53,7 +53,7 @@ class Jobs(NamedTuple):
     @classmethod
     def of(
         cls, instance: Instance[Any], rejected: Container[int], problem: Irmp | None = None
-    ) -> Jobs:
+    ) -> MeasuredJobs:
         """Return the jobs of an instance but for those of these numbers."""
         able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
         rest = some_jobs(instance, able)
@@ -206,7 +206,7 @@ class Measure:
     """
 
     name: str
-    problem: Callable[[Jobs], Any]
+    problem: Callable[[MeasuredJobs], Any]
     column: str = ""
     known: Callable[[Any, Bound, Effort], KnownSchedule | None] | None = None
     bound: Callable[..., Bound] = proven
@@ -214,8 +214,10 @@ class Measure:
     elastic: bool = False
 
 
-def _times(name: Times, *, weighted: bool = False) -> Callable[[Jobs], CompletionTime | None]:
-    def problem(jobs: Jobs) -> CompletionTime | None:
+def _times(
+    name: Times, *, weighted: bool = False
+) -> Callable[[MeasuredJobs], CompletionTime | None]:
+    def problem(jobs: MeasuredJobs) -> CompletionTime | None:
         if jobs.problem is not None:
             return None
         if weighted and len({job.weight for job in jobs.instance.jobs}) < 2:
@@ -225,18 +227,18 @@ def _times(name: Times, *, weighted: bool = False) -> Callable[[Jobs], Completio
     return problem
 
 
-def _rewards(elastic: bool) -> Callable[[Jobs], DeadlineRewards | None]:
-    def problem(jobs: Jobs) -> DeadlineRewards | None:
+def _rewards(elastic: bool) -> Callable[[MeasuredJobs], DeadlineRewards | None]:
+    def problem(jobs: MeasuredJobs) -> DeadlineRewards | None:
         due = jobs.problem is None and jobs.instance.kind.has_deadlines
         return DeadlineRewards(jobs.instance, elastic) if due else None
 
     return problem
 
 
-def _worst(reading: Reading) -> Callable[[Jobs], SharingIncentive | None]:
+def _worst(reading: Reading) -> Callable[[MeasuredJobs], SharingIncentive | None]:
     """None where there are no two users with jobs, or GPUs are not equal for all jobs."""
 
-    def problem(jobs: Jobs) -> SharingIncentive | None:
+    def problem(jobs: MeasuredJobs) -> SharingIncentive | None:
         instance = jobs.instance
         users = {job.user for job in instance.jobs}
         if jobs.problem is not None or uneven(instance) or min(len(users), len(instance.users)) < 2:
@@ -267,7 +269,7 @@ SHARING: tuple[Measure, ...] = tuple(
 KNOWN = tuple(measure.name for measure in MEASURES if measure.known is not None)
 
 
-def problems(jobs: Jobs) -> dict[str, Any]:
+def problems(jobs: MeasuredJobs) -> dict[str, Any]:
     """Return by measure the problems that bounds may be of."""
     found = {measure.name: measure.problem(jobs) for measure in MEASURES}
     return {name: problem for name, problem in found.items() if problem is not None}

@@ -39,7 +39,7 @@ from ..driving.run import Run, plain
 from ..proofs.bound import Effort
 from .comparison import ratio
 from .fairness import fairness_bounds
-from .measures import MEASURES, SHARING, Jobs, KnownSchedule, Measure, holds
+from .measures import MEASURES, SHARING, KnownSchedule, Measure, MeasuredJobs, holds
 from .profiling import PROFILED, profiled_bound
 from .regret import ledger as ledgers
 from .replayed import Failure, Replay, Replayed, taken_apart
@@ -209,7 +209,7 @@ class _Replay:
     effort: Effort
     problem: Irmp | None
     found: Replay = field(init=False)
-    jobs: Jobs = field(init=False)
+    jobs: MeasuredJobs = field(init=False)
     bounds: dict[str, Bound] = field(default_factory=dict)
     known: dict[str, KnownSchedule] = field(default_factory=dict)
     failed: list[Failure] = field(default_factory=list)
@@ -222,7 +222,7 @@ class _Replay:
         if self.times and Recorded.name in self.policies:
             raise ValueError(f"replay: {Recorded.name!r} is the row of the log, name it otherwise")
         rejected = self._rejected()
-        self.jobs = Jobs.of(self.instance, rejected, self.problem)
+        self.jobs = MeasuredJobs.of(self.instance, rejected, self.problem)
         self.found = Replay(
             instance=self.instance, rules=self.rules, rejected=rejected, bounds=self.bounds,
             known=self.known, effort=self.effort, problem=self.problem,

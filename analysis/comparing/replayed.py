@@ -31,8 +31,8 @@ from .measures import (
     REVENUE,
     REWARDS,
     ROUNDING,
-    Jobs,
     KnownSchedule,
+    MeasuredJobs,
     check_known,
     holds,
     problems,
@@ -338,7 +338,7 @@ class Replay(Shown):
         runs = {name: run.attach(instance) for name, run in runs.items()}
         first = next(iter(runs.values()))
         rejected, given = dict(first.rejected), dict(bounds or {})
-        jobs = Jobs.of(instance, rejected, problem)
+        jobs = MeasuredJobs.of(instance, rejected, problem)
         able = problems(jobs)
         for name, bound in given.items():
             if name not in able:
@@ -392,7 +392,7 @@ class Replay(Shown):
         best = self.bounds.get("flow")
         if best is None or GpuPrices.of(best) is not None:
             return best
-        problem = CompletionTime(Jobs.of(self.instance, self.rejected).instance, "flow")
+        problem = CompletionTime(MeasuredJobs.of(self.instance, self.rejected).instance, "flow")
         maker = model_price_bound if problem.mixed else price_bound
         how = MAKERS[CompletionTime][self.effort].options
         bound = maker(problem, rounds=how.get("steps", 0), halvings=how.get("halvings", 0))

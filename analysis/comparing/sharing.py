@@ -20,7 +20,7 @@ from ...solvers.result import Bound
 from ..driving import metrics
 from ..driving.run import Run
 from ..driving.speeds import models_of
-from .measures import SHARING, Jobs
+from .measures import SHARING, MeasuredJobs
 
 LATEST = 2**62  #: of times; no run is so long
 GRACE = 120  #: seconds that a job may end later than alone, and still counts as in time
@@ -45,7 +45,7 @@ class SharingBounds:
     known: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, jobs: Jobs) -> SharingBounds:
+    def of(cls, jobs: MeasuredJobs) -> SharingBounds:
         """Return the problems of jobs, without bounds."""
         found = {measure.name: measure.problem(jobs) for measure in SHARING}
         return cls({name: problem for name, problem in found.items() if problem is not None})

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import drive
 from gangsched.formulations.ltgf.problem import Ltgf, quota_of, shares_of
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf
+from reference_driver import drive
 
 
 def instance(sizes: list[int], *rows: tuple[str, int, int, int]) -> Instance[Job]:

@@ -43,8 +43,10 @@ def numbers(cell: str) -> list[int]:
 
 @cache
 def words() -> set[str]:
-    """All identifiers of the package."""
-    return set(re.findall(r"\w+", " ".join(p.read_text("utf-8") for p in sources().values())))
+    """All identifiers of the package, and of its references in plain Python."""
+    plain = (ROOT / "tests" / name for name in ("reference_driver.py", "plain_sharing.py"))
+    files = (*sources().values(), *plain)
+    return set(re.findall(r"\w+", " ".join(path.read_text("utf-8") for path in files)))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -19,7 +19,7 @@ from gangsched.solvers.irmp.astraea import astraea
 from layout import sources
 
 #: who may show `info`; the second, the seeds in the line of settings
-SHOWN = {"gangsched.analysis.show.report", "gangsched.analysis.comparing.comparison"}
+SHOWN = {"gangsched.analysis.show.report", "gangsched.analysis.show.solver_tables"}
 SOURCES = {
     name: path
     for name, path in sources().items()
