@@ -35,7 +35,15 @@ from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
 from ..proofs.user_prices import tried
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 
-__all__ = ["MEASURES", "SHARING", "Jobs", "KnownSchedule", "Measure", "check_known", "problems"]
+__all__ = [
+    "MEASURES",
+    "SHARING",
+    "KnownSchedule",
+    "Measure",
+    "MeasuredJobs",
+    "check_known",
+    "problems",
+]
 
 logger = logging.getLogger("gangsched")
 

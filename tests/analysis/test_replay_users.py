@@ -70,7 +70,7 @@ def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
     for jobs in (rows, deadlines):
         instance = replace(crowd(), jobs=tuple(jobs))
         found = replay(instance, {"fifo": Fifo()}, effort=effort)
-        able = Jobs(instance)
+        able = MeasuredJobs(instance)
         for measure in (*MEASURES, *SHARING):
             bound = {**found.bounds, **found.sharing.bounds}.get(measure.name)
             if bound is not None:
