@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.comparing.measures import MEASURES, SHARING
+from gangsched.analysis.comparing.measures import MEASURES, SHARING, MeasuredJobs
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
