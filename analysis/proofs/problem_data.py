@@ -14,6 +14,8 @@ import numpy as np
 from ...formulations.io import PROBLEMS, parameters_of, problem_to_dict
 from ...instances.io import record_to_dict, tagged
 from ...instances.jobs import Job
+from ...instances.model import Instance
+from ...instances.remembered import remembered
 from ...verify import prove
 from ...verify.fields import JobColumns
 from ...verify.kernels import plainly
@@ -25,20 +27,38 @@ NAMES: Mapping[type, str] = {kind: name for name, kind in PROBLEMS.items()}
 
 
 class JobFields(JobColumns):
-    """Fields of the jobs of an instance."""
+    """Fields of the jobs of an instance, each of which is looked at once."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
+        self.columns: dict[tuple[str, Any, bool], list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.jobs)
 
     def column(self, name: str, default: Any = None) -> list[Any]:
         """Return a field of every job; None stands for the default."""
-        values = [getattr(job, name, None) for job in self.jobs]
-        if name == "utility":
-            return list(map(tagged, values))
-        return [default if value is None else value for value in values]
+        key = name, default, False
+        if key not in self.columns:
+            values = [getattr(job, name, None) for job in self.jobs]
+            if name == "utility":
+                self.columns[key] = list(map(tagged, values))
+            else:
+                self.columns[key] = [default if value is None else value for value in values]
+        return self.columns[key]
+
+    def wholes(self, name: str, default: Any = None) -> list[int]:
+        """Return a field of every job that is an integer >= 0."""
+        key = name, default, True
+        if key not in self.columns:
+            self.columns[key] = super().wholes(name, default)
+        return self.columns[key]
+
+
+@remembered
+def _fields_of(instance: Instance[Any]) -> JobFields:
+    """The fields of the jobs of an instance, for all problems of them."""
+    return JobFields(instance.jobs)
 
 
 def data_of(problem: Any) -> dict[str, Any]:
@@ -48,7 +68,7 @@ def data_of(problem: Any) -> dict[str, Any]:
     instance = problem.instance
     data = {
         "cluster": {"nodes": list(map(record_to_dict, instance.cluster.nodes))},
-        "jobs": JobFields(instance.jobs),
+        "jobs": _fields_of(instance),
         "users": list(map(record_to_dict, instance.users)),
     }
     name = NAMES[type(problem)]

@@ -128,7 +128,7 @@ def user_bound(
     if first is not None:
         starts = [first]
     else:
-        few, most = tried(problem, min(orders, FEW)), tried(problem, orders)
+        most, few = tried(problem, orders), tried(problem, min(orders, FEW))  # which most contains
         starts = [few.shares] * (orders > FEW) + [most.shares]
         if problem.limit is None and best.value >= (1 - CLOSE) * most.best.cost(None)[0]:
             return best
