@@ -10,7 +10,7 @@ them together, so that no solver has to know a proof, and none another paper's s
 3. where none does, the full bound;
 4. for RAR-DDLS, a longer run of the laminar search, where time is left;
 5. where it is not met either, branch and bound, from the best solution and the bound; for RAR-DDLS
-   CP-SAT instead (:mod:`gangsched.solvers.rar_ddls.cp_search`) where it is installed.
+   CP-SAT instead (:mod:`gangsched.solvers.ours.rar_ddls.cp_search`) where it is installed.
 
 The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
 time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have both bounds together.
@@ -95,7 +95,7 @@ def _backfilling(order: str) -> _Heuristic:
 
 
 def _listed(name: str, order: str) -> _Heuristic:
-    return _Heuristic(name, "preemptive_lists.completion_list", {"order": order})
+    return _Heuristic(name, "ours.preemptive_lists.completion_list", {"order": order})
 
 
 #: by problem: its heuristics, the quickest first; of equal solutions the first one's is taken
@@ -105,7 +105,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("first-fit", "rar_ddls.arrival_order.first_fit"),
         _Heuristic("list-scheduling", "rar_ddls.arrival_order.list_scheduling"),
         _Heuristic("sjf-bco", "rar_ddls.sjf_bco.sjf_bco"),
-        _Heuristic("laminar", "rar_ddls.laminar.laminar"),
+        _Heuristic("laminar", "ours.rar_ddls.laminar.laminar"),
     ),
     UniSched: (
         _Heuristic("density-greedy", "unisched.selectors.density_greedy"),
@@ -113,25 +113,25 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("lp-selector", "unisched.selectors.lp_selector"),
     ),
     Irmp: (
-        _Heuristic("online-density", "irmp.online.online", {"by": "density"}, most=300),
-        _Heuristic("posted-prices", "irmp.lists.posted_prices"),
-        _Heuristic("lp-list", "irmp.lists.lp_list"),
+        _Heuristic("online-density", "ours.irmp.online.online", {"by": "density"}, most=300),
+        _Heuristic("posted-prices", "ours.irmp.lists.posted_prices"),
+        _Heuristic("lp-list", "ours.irmp.lists.lp_list"),
         _Heuristic("astraea", "irmp.astraea.astraea"),
-        _Heuristic("search", "irmp.search.revenue_search", {"iterations": 200}),
+        _Heuristic("search", "ours.irmp.search.revenue_search", {"iterations": 200}),
     ),
     GpuMarket: (_Heuristic("best-allocation", "gandiva_fair.market.best_allocation"),),
-    Ltgf: (_Heuristic("least-fair-first", "ltgf.least_fair_first.least_fair_first"),),
+    Ltgf: (_Heuristic("least-fair-first", "ours.ltgf.least_fair_first.least_fair_first"),),
     LtgfRound: (_Heuristic("one-round", "ltgf.round.one_round", most=1_000),),
     CompletionTime: (
         _listed("shortest-remaining", "remaining"),
         _listed("smallest-area", "area"),
         _listed("arrival", "arrival"),
-        _Heuristic("area-order", "pool.area_order", most=10_000),
+        _Heuristic("area-order", "ours.pool.area_order", most=10_000),
     ),
-    SharingIncentive: (_Heuristic("user-order", "user_order.user_order"),),
+    SharingIncentive: (_Heuristic("user-order", "ours.user_order.user_order"),),
     DeadlineRewards: (
-        _Heuristic("reward-list", "preemptive_lists.reward_list"),
-        _Heuristic("reward-search", "reward_pool.reward_search", most=10_000),
+        _Heuristic("reward-list", "ours.preemptive_lists.reward_list"),
+        _Heuristic("reward-search", "ours.reward_pool.reward_search", most=10_000),
     ),
 }
 
@@ -204,7 +204,7 @@ class _Known:
         if self.time_limit is not None:
             left = self.history.started + self.time_limit - time.perf_counter()
         params = {**LONGER, "enough": math.ceil(self.bound.value)}
-        longer = _Heuristic("laminar, longer", "rar_ddls.laminar.laminar", params)
+        longer = _Heuristic("laminar, longer", "ours.rar_ddls.laminar.laminar", params)
         if not longer.runs(len(problem.jobs), left):
             return
         result = longer(problem, left)
@@ -344,7 +344,7 @@ def _by_cp_sat(problem: Problem[Any], params: ExactParams) -> bool:
 
 def _searched(known: _Known, params: ExactParams) -> Result[Any]:
     """The result of CP-SAT's searches."""
-    from ..solvers.rar_ddls.cp_search import CpSearch
+    from ..solvers.ours.rar_ddls.cp_search import CpSearch
 
     assert isinstance(known.problem, RarDdls)
     search = CpSearch(

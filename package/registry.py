@@ -68,7 +68,7 @@ def _preemptive(problem: Irmp) -> Irmp:
 EXACT = SolverRow("exact.solve_exact", folder="analysis")
 MARKET = "gandiva_fair.market"
 TRADING = "gandiva_fair.trading.traded_allocation"
-LISTS = "preemptive_lists"
+LISTS = "ours.preemptive_lists"
 
 #: words of a comparison of IRMP, beside its measures
 REVENUE_LEGEND = (
@@ -93,7 +93,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "backfill-area": _row("rar_ddls.backfilling.backfilling", order="area"),
             "backfill-gpus": _row("rar_ddls.backfilling.backfilling", order="gpus"),
             "backfill-arrival": _row("rar_ddls.backfilling.backfilling", order="arrival"),
-            "laminar": _row("rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
+            "laminar": _row("ours.rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
             "exact": EXACT,
         },
         compared=_names(
@@ -126,21 +126,21 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=Irmp,
         convert=settings.revenue_of_trace,
         solvers={
-            "lp-list": _row("irmp.lists.lp_list"),
-            "posted-prices": _row("irmp.lists.posted_prices"),
+            "lp-list": _row("ours.irmp.lists.lp_list"),
+            "posted-prices": _row("ours.irmp.lists.posted_prices"),
             "astraea": _row("irmp.astraea.astraea"),
             "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
             "astraea:printed": _row("irmp.astraea.astraea", literal=True, scale=1.0),
             "batch-sche": _row("irmp.astraea.batch_sche"),
             "gandiva-like": _row("irmp.revenue_sharing.gandiva_like"),
             "hived-like": _row("irmp.revenue_sharing.hived_like"),
-            "online-fifo": _row("irmp.online.online", by="fifo"),
-            "online-spt": _row("irmp.online.online", by="spt"),
-            "online-density": _row("irmp.online.online", by="density"),
-            "online-slope": _row("irmp.online.online", by="slope"),
-            "rolling-lp": _row("irmp.online.online", by="lp"),
-            "search": _row("irmp.search.revenue_search"),
-            "exact": _row("irmp.chain.irmp_exact"),
+            "online-fifo": _row("ours.irmp.online.online", by="fifo"),
+            "online-spt": _row("ours.irmp.online.online", by="spt"),
+            "online-density": _row("ours.irmp.online.online", by="density"),
+            "online-slope": _row("ours.irmp.online.online", by="slope"),
+            "rolling-lp": _row("ours.irmp.online.online", by="lp"),
+            "search": _row("ours.irmp.search.revenue_search"),
+            "exact": _row("ours.irmp.chain.irmp_exact"),
         },
         compared=_names(
             "lp-list astraea astraea:reject-negative batch-sche gandiva-like hived-like "
@@ -180,7 +180,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
     "ltgf": ProblemEntry(
         make=Ltgf,
         solvers={
-            "least-fair-first": _row("ltgf.least_fair_first.least_fair_first"),
+            "least-fair-first": _row("ours.ltgf.least_fair_first.least_fair_first"),
             "exact": EXACT,
         },
         compared=("least-fair-first",),
@@ -209,7 +209,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "shortest-remaining": _row(f"{LISTS}.completion_list"),
             "smallest-area": _row(f"{LISTS}.completion_list", order="area"),
             "arrival": _row(f"{LISTS}.completion_list", order="arrival"),
-            "area-order": _row("pool.area_order"),
+            "area-order": _row("ours.pool.area_order"),
             "exact": EXACT,
         },
         compared=("shortest-remaining", "smallest-area", "arrival"),
@@ -218,7 +218,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
     ),
     "sharing-incentive": ProblemEntry(
         make=SharingIncentive,
-        solvers={"user-order": _row("user_order.user_order"), "exact": EXACT},
+        solvers={"user-order": _row("ours.user_order.user_order"), "exact": EXACT},
         compared=("user-order",),
         settings={reading: partial(settings.sharing, reading) for reading in get_args(Reading)},
         tiny=settings.tiny_sharing,
@@ -227,7 +227,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=DeadlineRewards,
         solvers={
             "reward-list": _row(f"{LISTS}.reward_list"),
-            "reward-search": _row("reward_pool.reward_search"),
+            "reward-search": _row("ours.reward_pool.reward_search"),
             "exact": EXACT,
         },
         compared=("reward-list",),
@@ -250,10 +250,10 @@ GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
 GENIE = "solvers.unisched.genie.Genie"
 HYDRA = "solvers.unisched.hydra.Hydra"
 OPTIMUS = "solvers.unisched.optimus.Optimus"
-VALUE_DENSITY = "solvers.unisched.value_density.ValueDensity"
+VALUE_DENSITY = "solvers.ours.unisched.value_density.ValueDensity"
 HORIZON = "analysis.driving.rolling_horizon"
 BACKFILLING = "solvers.policies.backfilling"
-REVENUE = "solvers.irmp.policy.OnlineRevenue"
+REVENUE = "solvers.ours.irmp.policy.OnlineRevenue"
 _ESTIMATES = "run times as users might estimate them, up to four times too long"
 _PASS = "later jobs may fill the gap before one that finds no room"
 
@@ -334,9 +334,9 @@ POLICIES: Mapping[str, PolicyRow] = {
     "rolling-horizon:ltgf": _policy(
         f"{HORIZON}.plan_ltgf_rounds",
         "LTGF's rounds, solved exactly; without :ltgf, completion times"),
-    "smallest-area": _policy("solvers.policies.areas.smallest_area.SmallestArea"),
+    "smallest-area": _policy("solvers.ours.areas.smallest_area.SmallestArea"),
     "smallest-area:guard": _policy(
-        "solvers.policies.areas.smallest_area.SmallestArea",
+        "solvers.ours.areas.smallest_area.SmallestArea",
         "who has waited for three days comes first", guard=3 * 86_400),
     "easy": _policy(f"{BACKFILLING}.Easy"),
     "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
@@ -345,8 +345,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         f"{BACKFILLING}.Conservative",
         f"{_ESTIMATES}; reservations that cannot begin at once are not moved forward",
         overestimate=3.0),
-    "serverfilling-srpt": _policy("solvers.policies.areas.serverfilling.ServerFillingSrpt"),
-    "isolation-area": _policy("solvers.policies.areas.isolation_area.IsolationArea"),
+    "serverfilling-srpt": _policy("solvers.policies.serverfilling.policy.ServerFillingSrpt"),
+    "isolation-area": _policy("solvers.ours.areas.isolation_area.IsolationArea"),
     "edf": _policy("solvers.unisched.earliest_deadline.EarliestDeadline"),
     "value-density": _policy(VALUE_DENSITY),
     "value-density:balanced": _policy(

@@ -36,6 +36,11 @@ class SolverRow:
     quick: Mapping[str, Any] = field(default_factory=dict)
     folder: str = "solvers"
 
+    @property
+    def ours(self) -> bool:
+        """Whether no paper says it."""
+        return self.place.startswith("ours.")
+
     def load(self, **more: Any) -> Solver:
         """Import the function, and fix its parameters where they are not the defaults."""
         function = _imported(self.folder, self.place)
@@ -64,6 +69,11 @@ class PolicyRow:
     place: str
     options: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether no paper says it."""
+        return self.place.startswith("solvers.ours.")
 
     def __call__(self, **more: Any) -> Any:
         """Return a new policy."""

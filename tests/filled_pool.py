@@ -1,6 +1,6 @@
 """Greedy filling of a pool, ruin and recreate: second by second, to compare the compiled one with.
 
-Nothing is shared with :mod:`gangsched.solvers.reward_pool_core` but the numbers of its search.
+Nothing is shared with :mod:`gangsched.solvers.ours.reward_pool_core` but the numbers of its search.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gangsched.solvers.reward_pool_core import AROUND, MOST
+from gangsched.solvers.ours.reward_pool_core import AROUND, MOST
 
 
 @dataclass

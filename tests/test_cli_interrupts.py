@@ -216,7 +216,7 @@ RARE = """
 from gangsched.cli import warm_up
 warm_up._run(warm_up.BOUNDS)
 from gangsched.formulations import alone_core
-from gangsched.solvers.irmp import fluid
+from gangsched.solvers.ours.irmp import fluid
 assert alone_core._run.machine_code.signatures
 assert fluid._complete_all.signatures
 """

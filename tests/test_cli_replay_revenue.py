@@ -16,7 +16,7 @@ from gangsched.formulations.irmp.problem import paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.io import save
 from gangsched.registry import EARNING
-from gangsched.solvers.irmp.policy import OnlineRevenue
+from gangsched.solvers.ours.irmp.policy import OnlineRevenue
 
 PROBLEM = reduced_problem(6)
 PLAIN = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=60)])

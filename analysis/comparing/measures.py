@@ -26,10 +26,10 @@ from ...instances.check import finite
 from ...instances.model import Instance, some_jobs
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
-from ...solvers.model_order import models_schedule, positive, prices_of, run_models
-from ...solvers.pool import run_pool, schedule_of
+from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
+from ...solvers.ours.pool import run_pool, schedule_of
+from ...solvers.ours.reward_pool import priced_schedule
 from ...solvers.result import Bound
-from ...solvers.reward_pool import priced_schedule
 from ..driving.speeds import models_of
 from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
 from ..proofs.user_prices import tried
@@ -128,10 +128,10 @@ def _checked(problem: Any, schedule: Schedule | None, order: str) -> KnownSchedu
 
 
 def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) -> Any:
-    """Return the best schedule of some orders of :func:`~gangsched.solvers.pool.area_order`.
+    """Return the best schedule of some orders of :func:`~gangsched.solvers.ours.pool.area_order`.
 
     Where GPUs are not equal for all jobs, of some prices of
-    :func:`~gangsched.solvers.model_order.run_models`.
+    :func:`~gangsched.solvers.ours.model_order.run_models`.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) ->
 
 
 def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> KnownSchedule | None:
-    """Return what :func:`~gangsched.solvers.reward_pool.priced_schedule` wins at a bound's prices.
+    """Return what `priced_schedule` of `solvers.ours.reward_pool` wins at a bound's prices.
 
     Examples
     --------
@@ -174,8 +174,8 @@ def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> Known
 
 
 def most_revenue(problem: Irmp, bound: Bound, effort: Effort) -> KnownSchedule | None:
-    """Return what :func:`~gangsched.solvers.irmp.lists.lp_list` earns, which knows all jobs."""
-    from ...solvers.irmp.lists import lp_list  # HiGHS takes a while to import
+    """Return what :func:`.ours.irmp.lists.lp_list` earns, which knows all jobs."""
+    from ...solvers.ours.irmp.lists import lp_list  # HiGHS takes a while to import
 
     return _checked(problem, lp_list(problem).solution, "lp-list")
 

@@ -41,7 +41,7 @@ from functools import partial
 from itertools import pairwise
 
 from ...instances.model import Cluster, Node, gpus_by_model
-from ...solvers.policies.areas.smallest_area import SmallestArea
+from ...solvers.ours.areas.smallest_area import SmallestArea
 from ...solvers.policies.fifo import Fifo
 from ...solvers.policies.las import Las
 from ...solvers.policies.sjf import Sjf

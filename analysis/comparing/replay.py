@@ -74,7 +74,7 @@ def replay(
         an instance alone is an Irmp with its defaults.
     policies : mapping of str to Policy
         By the name to show. They run in this order. Those with a method `under`, as
-        :class:`~gangsched.solvers.irmp.policy.OnlineRevenue`, run under these terms.
+        :class:`~gangsched.solvers.ours.irmp.policy.OnlineRevenue`, run under these terms.
     rules : Rules, optional
         Of the cluster, the same for all. Default ``Rules()``, with rounds of one slot for jobs with
         utilities.

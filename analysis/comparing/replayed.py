@@ -272,10 +272,10 @@ class Replay(Shown):
         only the "revenue".
     known : mapping of str to KnownSchedule
         By measure a schedule in which gangs spread over any nodes of a model, and pauses and
-        moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
+        moves are free: the best of some orders of :func:`~gangsched.solvers.ours.pool.area_order`,
         checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
-        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise. "revenue": one of
-        :func:`~gangsched.solvers.irmp.lists.lp_list`, which knows all jobs in advance.
+        :func:`~gangsched.solvers.ours.reward_pool.priced_schedule`, checked likewise. "revenue":
+        one of :func:`~gangsched.solvers.ours.irmp.lists.lp_list`, which knows all jobs in advance.
     profiled : ProfiledBound or None
         What those can win who profile first, if some of the rows do.
     fairness : tuple of (str, Problem, Bound)

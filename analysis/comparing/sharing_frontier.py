@@ -22,9 +22,9 @@ import numpy as np
 from ...formulations.sharing_incentive import Reading, SharingIncentive
 from ...instances.arrays import Floats
 from ...instances.model import Instance
-from ...solvers.pool import schedule_of
+from ...solvers.ours.pool import schedule_of
+from ...solvers.ours.user_order import UserRun, user_runs
 from ...solvers.result import Bound
-from ...solvers.user_order import UserRun, user_runs
 from ..driving.run import Run
 from ..proofs.user_prices import mean_shares, user_bound
 from ..proofs.verify import verify_bound

@@ -105,7 +105,7 @@ def market_bound(problem: GpuMarket) -> Bound:
     return found
 
 
-REVENUE = "...solvers.irmp.columns.revenue_bound"
+REVENUE = "...solvers.ours.irmp.columns.revenue_bound"
 PACKINGS = ".fluid_fairness.fluid_bound"
 COMPLETION = partial(Maker, ".completion_time.online_bound", told=True)
 REWARDS = partial(Maker, ".deadline_rewards.reward_bound")

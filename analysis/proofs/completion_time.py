@@ -121,7 +121,7 @@ from numpy.typing import NDArray
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED
-from ...solvers.model_order import gpus_of_models, prices_of
+from ...solvers.ours.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
 from .fast_machine import run
 from .model_prices import model_price_bound

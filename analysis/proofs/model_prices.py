@@ -37,7 +37,7 @@ bound as well.
 Prices
 ------
 The first prices are c_g P(t), with the c_g and the schedule of
-:mod:`gangsched.solvers.model_order`: P is made of its waiting times as with one model, density
+:mod:`gangsched.solvers.ours.model_order`: P is made of its waiting times as with one model, density
 being weight over cost. The climb is the same too, with an interval of each model for an interval.
 """
 
@@ -54,7 +54,7 @@ import numpy as np
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED
-from ...solvers.model_order import (
+from ...solvers.ours.model_order import (
     ModelRun,
     costs_of_work,
     gpus_of_models,

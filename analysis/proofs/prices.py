@@ -56,7 +56,7 @@ import numpy as np
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints, by_both
 from ...instances.check import check_real
-from ...solvers.pool import PoolRun, run_pool
+from ...solvers.ours.pool import PoolRun, run_pool
 from ...solvers.result import Bound
 from .price_core import densest, evaluate, evaluate_exactly, waiting_values
 

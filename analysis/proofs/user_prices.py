@@ -25,8 +25,8 @@ B is concave in prices and weights together. Its supergradient in v_u is u's sum
 each of its jobs costs least; that in prices is in :mod:`.prices`. With y_u = v_u d_u, the shares of
 a worst ratio add up to 1 and follow multiplicative steps; prices follow Polyak's with momentum, and
 both get half of the distance to a target above the best value. They begin with the mean of the
-shares of some rounds of area order (:mod:`gangsched.solvers.user_order`), or of the first few if
-these prove more, a part of it spread over all users, and the prices of the schedule by these.
+shares of some rounds of area order (:mod:`gangsched.solvers.ours.user_order`), or of the first few
+if these prove more, a part of it spread over all users, and the prices of the schedule by these.
 
 For "sharing" the bound is often little more than one user's P_u / A_u, with that user's weight
 alone and no price: tight, and trivial. It is tried first for every reading, and where a schedule's
@@ -47,9 +47,9 @@ import numpy as np
 from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats
 from ...instances.remembered import remembered
-from ...solvers.pool import run_pool
+from ...solvers.ours.pool import run_pool
+from ...solvers.ours.user_order import Members, UserRun, user_runs
 from ...solvers.result import Bound
-from ...solvers.user_order import Members, UserRun, user_runs
 from .price_core import evaluate_exactly
 from .prices import (
     BITS,

@@ -14,7 +14,7 @@ from .. import __version__, screen
 #: extras that users install, the others are for the development
 EXTRAS = "cpsat", "parquet"
 #: the machine code that is looked for: part of every replay
-KERNEL = "solvers.pool_core", "_run_while_room"
+KERNEL = "solvers.ours.pool_core", "_run_while_room"
 
 #: (kind, name, what is there; "" for nothing)
 Row = tuple[str, str, str]

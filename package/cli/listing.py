@@ -24,6 +24,7 @@ from ..registry import (
     policy,
     solver,
 )
+from ..rows import PolicyRow, SolverRow
 from .source import SCENARIOS, best_of
 
 
@@ -43,13 +44,22 @@ def _problems() -> Iterator[tuple[str, str]]:
 
 def _solvers() -> Iterator[tuple[str, str]]:
     for stem, entry in PROBLEMS.items():
-        for name in entry.solvers:
-            yield f"{stem} {name}", _first_line(solver(stem, name)[1])
+        for name, row in entry.solvers.items():
+            yield f"{stem} {name}", _first_line(solver(stem, name)[1]) + _whose(row)
 
 
 def _policies() -> Iterator[tuple[str, str]]:
-    for name in POLICIES:
-        yield name, VARIANTS.get(name) or _first_line(policy(name)[1])
+    for name, row in POLICIES.items():
+        yield name, (VARIANTS.get(name) or _first_line(policy(name)[1])) + _whose(row)
+
+
+def _whose(row: SolverRow | PolicyRow) -> str:
+    return " (ours: in no paper)" if row.ours else ""
+
+
+def _ours(rows: Mapping[str, SolverRow] | Mapping[str, PolicyRow]) -> str:
+    """Names of those that no paper says."""
+    return ", ".join(name for name, row in rows.items() if row.ours)
 
 
 def _readers() -> Iterator[tuple[str, str]]:
@@ -91,6 +101,8 @@ def list_names(
     for stem, entry in PROBLEMS.items():
         screen.say(console, stem, "bold")
         screen.say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        if ours := _ours(entry.solvers):
+            screen.say(console, f"ours, in no paper: {ours}")
         screen.say(console, f"settings: {', '.join(entry.settings)}")
     console.print()
     screen.say(console, "readers", "bold")
@@ -105,6 +117,7 @@ def list_names(
     screen.say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
     for name, other in ALIASES.items():
         screen.say(console, f"{name}: another name of {other}")
+    screen.say(console, f"ours, in no paper: {_ours(POLICIES)}")
     console.print()
     screen.say(console, "variants: how they differ from the policy", "bold")
     for name, text in VARIANTS.items():

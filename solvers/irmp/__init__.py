@@ -1,1 +1,1 @@
-"""Wang et al. 2023: Astraea, list and exact algorithms for IRMP, and baselines."""
+"""Wang et al. 2023: Astraea, the best run of a job at prices, and baselines for IRMP."""

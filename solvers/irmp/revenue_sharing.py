@@ -29,7 +29,7 @@ from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...instances.schedule import Schedule, Segment
 from ..result import Result
 from ..signature import solver
-from .online import TIES, result_of
+from .result import TIES, result_of
 
 __all__ = ["gandiva_like", "hived_like"]
 

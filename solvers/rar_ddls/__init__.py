@@ -1,1 +1,1 @@
-"""Yu et al. 2022: SJF-BCO, its baselines, and stronger heuristics for RAR-DDLS."""
+"""Yu et al. 2022: SJF-BCO and its baselines for RAR-DDLS."""

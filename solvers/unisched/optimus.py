@@ -22,7 +22,6 @@ from .deadlines import (
     next_cycle,
     places_in_turn,
 )
-from .value_density_core import select
 
 __all__ = ["Optimus", "shares"]
 
@@ -111,7 +110,7 @@ class Optimus:
 
     def _in_turn(self, state: State, order: Ints) -> Decision:
         """The same where nobody can change its number: gangs by remaining time that fit by it."""
-        fits = select(np.arange(order.size), state.gpus[order], int(state.sizes.sum()))
+        fits = _that_fit(state.gpus[order], int(state.sizes.sum()))
         gets = np.zeros(state.gpus.size, dtype=np.bool_)
         gets[order[fits]] = True
         gone = state.running[~gets[state.running]]
@@ -218,3 +217,13 @@ def _gain(job: DeadlineJob, left: int, young: bool, gpus: int) -> float:
 
     gain = left / per_speed(job.gpus) * (per_speed(gpus) - per_speed(gpus + 1))
     return gain * (DAMPING if young else 1)
+
+
+def _that_fit(gangs: Ints, room: int) -> NDArray[np.bool_]:
+    """Who fits by number of GPUs, one after another."""
+    fits = np.zeros(gangs.size, dtype=np.bool_)
+    for i, gang in enumerate(gangs.tolist()):
+        if gang <= room:
+            fits[i] = True
+            room -= gang
+    return fits

@@ -13,7 +13,7 @@ from gangsched import solve_exact
 from gangsched.formulations import DeadlineRewards, build
 from gangsched.formulations import deadline_rewards_forms as forms
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.preemptive_lists import reward_list
+from gangsched.solvers.ours.preemptive_lists import reward_list
 
 pyo: Any = pytest.importorskip("pyomo.environ")
 

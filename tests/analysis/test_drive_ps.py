@@ -22,8 +22,8 @@ from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers import Fifo, Result, Stop
-from gangsched.solvers.irmp.online import ORDERS, OnlineParams, online
-from gangsched.solvers.irmp.policy import OnlineRevenue
+from gangsched.solvers.ours.irmp.online import ORDERS, OnlineParams, online
+from gangsched.solvers.ours.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Start, State
 from reference_driver import drive
 from strategies import irmp_instances, irmp_problems

@@ -21,7 +21,7 @@ from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
-from gangsched.solvers.pool import AreaOrderParams, area_order, run_pool
+from gangsched.solvers.ours.pool import AreaOrderParams, area_order, run_pool
 from gangsched.verify.kernels import cost_columns, least_costs
 from preemptive import MEASURES, optimum, problem_of, problems, random_problem
 

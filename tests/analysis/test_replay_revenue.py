@@ -29,7 +29,7 @@ from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.instances import Linear, ParameterServerJob, Power, Table, Utility
 from gangsched.registry import EARNING, policy
 from gangsched.solvers import Bound, Fifo, Stop
-from gangsched.solvers.irmp.policy import OnlineRevenue
+from gangsched.solvers.ours.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State
 from revenue_optimum import optimum
 from strategies import irmp_instances, irmp_problems

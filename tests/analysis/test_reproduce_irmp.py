@@ -8,7 +8,7 @@ import pytest
 
 from gangsched.analysis.papers.irmp.runs import whole
 from gangsched.formulations.irmp.problem import reduced_problem
-from gangsched.solvers.irmp.online import OnlineParams, online
+from gangsched.solvers.ours.irmp.online import OnlineParams, online
 from gangsched.solvers.result import Stop
 
 

@@ -17,7 +17,7 @@ from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations import SharingIncentive
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Bound
-from gangsched.solvers.user_order import user_order
+from gangsched.solvers.ours.user_order import user_order
 from preemptive import problem_of
 from sharing_optimum import READINGS, optimum, random_instance
 

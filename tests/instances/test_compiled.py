@@ -27,7 +27,8 @@ from gangsched.instances import compiled as _compiled
 from gangsched.instances import compiling
 from gangsched.instances.compiled import Tiered, inner, tier, tiered
 from gangsched.instances.interpreted import interpret
-from gangsched.solvers import Bound, LtgfPolicy, Result, Srtf, Stop, pool_core
+from gangsched.solvers import Bound, LtgfPolicy, Result, Srtf, Stop
+from gangsched.solvers.ours import pool_core
 from gangsched.solvers.policy import Rules
 from gangsched.solvers.rar_ddls import gang_queue_core
 

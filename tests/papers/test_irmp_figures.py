@@ -21,9 +21,9 @@ from gangsched.instances import Job
 from gangsched.instances.traces import ReadReport, Trace
 from gangsched.solvers.facts import RevenueFacts
 from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, thetas
-from gangsched.solvers.irmp.columns import revenue_bound
-from gangsched.solvers.irmp.lists import lp_list
 from gangsched.solvers.irmp.revenue_sharing import hived_like
+from gangsched.solvers.ours.irmp.columns import revenue_bound
+from gangsched.solvers.ours.irmp.lists import lp_list
 
 PAGE = FigurePage("irmp")
 FIGURES = [name for name in TARGETS if name.startswith("irmp:")]

@@ -19,9 +19,9 @@ from gangsched.solvers import ExactParams, Status, Stop, child, cp_sat
 from gangsched.solvers.child import Child
 from gangsched.solvers.cp_sat import CpModel, NoCpSat
 from gangsched.solvers.history import History
-from gangsched.solvers.rar_ddls import cp_search
-from gangsched.solvers.rar_ddls.cp_search import CpSearch
-from gangsched.solvers.rar_ddls.slot_model import slot_model
+from gangsched.solvers.ours.rar_ddls import cp_search
+from gangsched.solvers.ours.rar_ddls.cp_search import CpSearch
+from gangsched.solvers.ours.rar_ddls.slot_model import slot_model
 from tiny import optimum, tiny
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("no_search")]  # about CP-SAT

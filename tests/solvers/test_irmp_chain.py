@@ -19,14 +19,14 @@ from gangsched.formulations.limited import check_time
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.exact import branch_and_bound
-from gangsched.solvers.irmp.chain import irmp_exact
-from gangsched.solvers.irmp.columns import generate
-from gangsched.solvers.irmp.placement import Choice, IntegerProgram, place
-from gangsched.solvers.irmp.pricing import Classes
+from gangsched.solvers.ours.irmp.chain import irmp_exact
+from gangsched.solvers.ours.irmp.columns import generate
+from gangsched.solvers.ours.irmp.placement import Choice, IntegerProgram, place
+from gangsched.solvers.ours.irmp.pricing import Classes
 from revenue_optimum import optimum, random_problem
 
 # the module, not the function of its name
-chain = import_module("gangsched.solvers.irmp.chain")
+chain = import_module("gangsched.solvers.ours.irmp.chain")
 
 
 def gang(id: str, worth: float, **more: Any) -> ParameterServerJob:

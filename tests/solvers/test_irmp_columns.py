@@ -17,8 +17,8 @@ from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob, Table
 from gangsched.solvers import Bound
-from gangsched.solvers.irmp import pricing
-from gangsched.solvers.irmp.columns import default_slots, generate, revenue_bound
+from gangsched.solvers.ours.irmp import pricing
+from gangsched.solvers.ours.irmp.columns import default_slots, generate, revenue_bound
 from revenue_optimum import first_slot, needed, optimum, random_problem, shapes, worth
 
 seeds = st.integers(0, 2**32 - 1)

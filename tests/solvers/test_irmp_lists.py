@@ -13,9 +13,9 @@ from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.solvers import RevenueProgramParams, Status, Stop
-from gangsched.solvers.irmp.columns import generate
-from gangsched.solvers.irmp.lists import lp_list, posted_prices
-from gangsched.solvers.irmp.orders import by_order, in_order, in_shape
+from gangsched.solvers.ours.irmp.columns import generate
+from gangsched.solvers.ours.irmp.lists import lp_list, posted_prices
+from gangsched.solvers.ours.irmp.orders import by_order, in_order, in_shape
 from revenue_optimum import optimum, random_problem
 
 SOLVERS = [lp_list, posted_prices]

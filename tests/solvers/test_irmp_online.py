@@ -16,9 +16,9 @@ import gangsched as gs
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob, Power
 from gangsched.solvers import Result, Status
-from gangsched.solvers.irmp.online import ORDERS, OnlineParams, online
 from gangsched.solvers.irmp.response import Occupancy, Response
-from gangsched.solvers.irmp.rolling import RollingProgram
+from gangsched.solvers.ours.irmp.online import ORDERS, OnlineParams, online
+from gangsched.solvers.ours.irmp.rolling import RollingProgram
 from revenue_optimum import optimum
 from strategies import irmp_instances, irmp_problems
 

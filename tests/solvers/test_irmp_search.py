@@ -10,8 +10,8 @@ import pytest
 from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User
 from gangsched.solvers import Status, Stop
-from gangsched.solvers.irmp.lists import RevenueProgramParams, lp_list
-from gangsched.solvers.irmp.search import RevenueSearchParams, revenue_search
+from gangsched.solvers.ours.irmp.lists import RevenueProgramParams, lp_list
+from gangsched.solvers.ours.irmp.search import RevenueSearchParams, revenue_search
 from revenue_optimum import optimum, random_problem
 
 FEW = RevenueSearchParams(iterations=80)

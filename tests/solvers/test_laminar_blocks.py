@@ -11,9 +11,9 @@ from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, generate
 from gangsched.registry import PROBLEMS
 from gangsched.solvers import Status, Stop
-from gangsched.solvers.rar_ddls import laminar_core as laminar_blocks_core
-from gangsched.solvers.rar_ddls import laminar_filling_core
-from gangsched.solvers.rar_ddls.laminar import (
+from gangsched.solvers.ours.rar_ddls import laminar_core as laminar_blocks_core
+from gangsched.solvers.ours.rar_ddls import laminar_filling_core
+from gangsched.solvers.ours.rar_ddls.laminar import (
     Forest,
     LaminarParams,
     _assignment,
@@ -149,7 +149,7 @@ def test_what_is_too_large_to_fill_is_annealed(monkeypatch: pytest.MonkeyPatch) 
     filled = LaminarParams(rounds=0, fillings=50)
     assert laminar(problem, params=LaminarParams(rounds=0)).objective == 9
     assert laminar(problem, params=filled).objective == 8
-    monkeypatch.setattr("gangsched.solvers.rar_ddls.laminar.FILLING", 7 * 3 * 9 - 1)
+    monkeypatch.setattr("gangsched.solvers.ours.rar_ddls.laminar.FILLING", 7 * 3 * 9 - 1)
     assert laminar(problem, params=filled).objective == 9
 
 

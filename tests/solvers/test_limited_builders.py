@@ -15,9 +15,9 @@ from gangsched.formulations.rar_ddls import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.registry import PROBLEMS
 from gangsched.solvers.history import History
-from gangsched.solvers.irmp.chain import _Chain
-from gangsched.solvers.irmp.columns import default_slots
-from gangsched.solvers.rar_ddls.slot_model import slot_model
+from gangsched.solvers.ours.irmp.chain import _Chain
+from gangsched.solvers.ours.irmp.columns import default_slots
+from gangsched.solvers.ours.rar_ddls.slot_model import slot_model
 
 
 def slots() -> Callable[[], Any]:

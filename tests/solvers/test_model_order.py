@@ -13,9 +13,10 @@ from gangsched.analysis.comparing.measures import least_times
 from gangsched.analysis.driving.check import violations
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
-from gangsched.solvers import SmallestArea, model_order
+from gangsched.solvers import SmallestArea
+from gangsched.solvers.ours import model_order
+from gangsched.solvers.ours.pool import run_pool
 from gangsched.solvers.policy import Preempts
-from gangsched.solvers.pool import run_pool
 from reference_driver import drive
 
 TABLE = [{"a": 4.0, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 1.25, "c": 1.0}, {"b": 1.0, "c": 0.5}]

@@ -14,8 +14,8 @@ import preemptive
 from gangsched.formulations import CompletionTime, DeadlineRewards, Ltgf
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
 from gangsched.solvers import Stop
-from gangsched.solvers.ltgf.least_fair_first import LeastFairFirstParams, least_fair_first
-from gangsched.solvers.preemptive_lists import (
+from gangsched.solvers.ours.ltgf.least_fair_first import LeastFairFirstParams, least_fair_first
+from gangsched.solvers.ours.preemptive_lists import (
     CompletionListParams,
     completion_list,
     reward_list,

@@ -15,9 +15,9 @@ from filled_pool import Pool
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node
 from gangsched.instances.deadlines import testbed_workload
-from gangsched.solvers.repacking_core import place_gangs
-from gangsched.solvers.reward_pool import RewardSearchParams, priced_schedule, reward_search
-from gangsched.solvers.reward_pool_core import DRAWS, fill_pool
+from gangsched.solvers.ours.repacking_core import place_gangs
+from gangsched.solvers.ours.reward_pool import RewardSearchParams, priced_schedule, reward_search
+from gangsched.solvers.ours.reward_pool_core import DRAWS, fill_pool
 
 seeds = st.integers(0, 2**32 - 1)
 

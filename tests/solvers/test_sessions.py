@@ -32,7 +32,7 @@ from gangsched.instances import (
 from gangsched.registry import EARNING
 from gangsched.registry import POLICIES as REGISTERED
 from gangsched.solvers import Fifo
-from gangsched.solvers.irmp.policy import OnlineRevenue
+from gangsched.solvers.ours.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import (
     Decision,
     Preempts,

@@ -54,7 +54,7 @@ def revenue_summary(
     --------
     >>> from gangsched.analysis.driving.drive import drive
     >>> from gangsched.instances import Cluster, Instance, Node, ParameterServerJob
-    >>> from gangsched.solvers.irmp.policy import OnlineRevenue
+    >>> from gangsched.solvers.ours.irmp.policy import OnlineRevenue
     >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=4, minibatches=1, rates=(1, 0.5),
     ...                            utility=Linear(-2, 12)) for i in "ab"]
     >>> instance = Instance(Cluster([Node("s", 2, ps=1)]), jobs)

@@ -20,10 +20,10 @@ from ....instances.revenue import HOUR, Law
 from ....instances.traces import ReadReport, Trace
 from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import AstraeaParams, assumed_scale, astraea, batch_sche, round_of
-from ....solvers.irmp.columns import revenue_bound
-from ....solvers.irmp.lists import RevenueProgramParams, lp_list
-from ....solvers.irmp.online import OnlineParams, online
 from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
+from ....solvers.ours.irmp.columns import revenue_bound
+from ....solvers.ours.irmp.lists import RevenueProgramParams, lp_list
+from ....solvers.ours.irmp.online import OnlineParams, online
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound

@@ -26,10 +26,10 @@ from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
 from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
 from ....solvers.facts import MakespanFacts
+from ....solvers.ours.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.backfilling import Order
 from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
-from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
 from ....solvers.result import Result
 from ..claim import Claim, Mutant, Sides, claims_of, less, times

@@ -42,7 +42,7 @@ from ....formulations.rar_ddls.problem import RarDdls
 from ....instances.generate import NODE_SIZES, paper_cluster, rar_workload
 from ....instances.schedule import Schedule
 from ....solvers import BackfillingParams, backfilling, first_fit, list_scheduling, random_placement
-from ....solvers.rar_ddls.laminar import laminar
+from ....solvers.ours.rar_ddls.laminar import laminar
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound

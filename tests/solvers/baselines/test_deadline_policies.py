@@ -13,6 +13,7 @@ from driven import Case, cases, one_run
 from few import each
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
+from gangsched.solvers.ours.unisched.value_density import ValueDensity
 from gangsched.solvers.policy import Policy
 from gangsched.solvers.unisched.chronus import Chronus
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
@@ -20,7 +21,6 @@ from gangsched.solvers.unisched.genie import Genie
 from gangsched.solvers.unisched.hydra import Hydra
 from gangsched.solvers.unisched.optimus import Optimus
 from gangsched.solvers.unisched.three_sigma import ThreeSigma
-from gangsched.solvers.unisched.value_density import ValueDensity
 from strategies import deadline_jobs, rewards
 
 EXAMPLES = max(5, settings().max_examples // 4)

@@ -14,7 +14,7 @@ from gangsched.formulations import SharingIncentive
 from gangsched.formulations.sharing_incentive import alone_flows
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import IsolationArea, SmallestArea
-from gangsched.solvers.policies.areas.isolation_area_core import advance
+from gangsched.solvers.ours.areas.isolation_area_core import advance
 from gangsched.solvers.policy import Decision, Preempts, State
 from reference_driver import drive
 

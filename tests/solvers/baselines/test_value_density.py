@@ -18,13 +18,13 @@ from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
+from gangsched.solvers.ours.unisched.value_density import ValueDensity, _Complete, _Jobs, _Plan
+from gangsched.solvers.ours.unisched.value_density_core import give_places, plan, select, settle
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Policy, Preempts, State, WrittenStarts
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.estimator import DurationEstimates
-from gangsched.solvers.unisched.value_density import ValueDensity, _Complete, _Jobs, _Plan
-from gangsched.solvers.unisched.value_density_core import give_places, plan, select, settle
 from reference_driver import drive
 
 Held = dict[int, dict[int, int]]

@@ -1,0 +1,1 @@
+"""Ours for whole lives under LTGF."""

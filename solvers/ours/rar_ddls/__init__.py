@@ -1,0 +1,1 @@
+"""Ours for RAR-DDLS: laminar blocks of GPUs, and the constraint program."""

@@ -1,0 +1,1 @@
+"""Ours for jobs with deadlines: value density."""

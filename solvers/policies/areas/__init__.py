@@ -1,1 +1,0 @@
-"""The least area first, and what else packs gangs anew."""

@@ -1,0 +1,1 @@
+"""ServerFilling-SRPT of Grosof et al. 2022."""
