@@ -11,6 +11,7 @@ import sysconfig
 import zipfile
 from fnmatch import fnmatch
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 
@@ -58,6 +59,19 @@ def test_every_package_has_an_init() -> None:
 
 def test_every_data_file_is_installed() -> None:
     assert data_files(FOLDERS, SETUPTOOLS["package-data"]) == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an sdist has no links")
+def test_tools_see_one_package_in_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links in package/ lead to the other folders, and their imports go down."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    grimp = pytest.importorskip("grimp", reason="comes with what `run.py check` needs")
+    graph = grimp.build_graph("package", cache_dir=None)
+    assert {module.replace("package", "gangsched", 1) for module in graph.modules} == {*sources()}
+    floors = ("instances", "formulations", "solvers", "analysis", "cli")
+    for low, high in combinations((f"package.{floor}" for floor in floors), 2):
+        assert graph.find_shortest_chains(high, low)
+        assert not graph.find_shortest_chains(low, high)
 
 
 def test_no_root_folder_shadows_the_package() -> None:
