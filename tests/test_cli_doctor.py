@@ -41,7 +41,7 @@ def test_what_is_missing_is_no_error(
 
 def test_machine_code_is_warm_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     from gangsched.instances import compiled
-    from gangsched.solvers import pool_core
+    from gangsched.solvers.ours import pool_core
 
     def add(x: int) -> int:
         return x + 1
