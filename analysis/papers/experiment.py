@@ -29,7 +29,7 @@ from ...instances.cores import cores
 from ...instances.io import write_file
 from .pictures import Looks, Panels
 from .pictures import draw as draw_panels
-from .study import FigureRow, Judge, Statement, Study, Values, per_seed, short
+from .study import ConditionsOf, FigureRow, Statement, Study, Values, per_seed, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -324,7 +324,7 @@ class Experiment:
         Class of the study.
     timed : bool
         Whether seconds are measured: one cell at a time, and each time anew.
-    referee : callable (Study, instances) -> Referee, optional
+    conditions : callable (Study, instances) -> Conditions, optional
         Of the study.
     """
 
@@ -345,7 +345,7 @@ class Experiment:
     levels: tuple[float, ...] = ()
     form: type[Study] = Study
     timed: bool = False
-    referee: Judge | None = None
+    conditions: ConditionsOf | None = None
 
     @property
     def takes_trace(self) -> bool:
@@ -398,7 +398,7 @@ class Experiment:
         study = self.form(
             name=self.name, title=self.title, axis=self.axis, measures=self.measures,
             settings=settings, instances=instances, levels=self.levels, rows=rows,
-            drawing=self.drawing or draw, referee=self.referee,
+            drawing=self.drawing or draw, conditions=self.conditions,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))
 

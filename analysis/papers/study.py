@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.io import write_file
 from ..show.columns import shown_ratio
+from ..show.conditions import Conditions
 from ..show.plots import save
-from ..show.referee import Referee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ RATIO = "ratio"  #: name of a measure that is a certified ratio
 NOTHING = "–"
 OF_SEED = re.compile(r" \[(\d+)\]$")  #: the end of a name by :func:`per_seed`
 Values = dict[str, float | None]
-Judge = Callable[[Any, Sequence[str]], Referee]
+ConditionsOf = Callable[[Any, Sequence[str]], Conditions]
 
 
 class Agreement(StrEnum):
@@ -138,7 +138,7 @@ class Study:
     statements : tuple of Statement
     drawing : callable
         Draws the picture; not part of the data.
-    referee : callable (Study, instances) -> Referee, optional
+    conditions : callable (Study, instances) -> Conditions, optional
         Under which settings the table of these instances compares.
     """
 
@@ -152,7 +152,7 @@ class Study:
     rows: tuple[FigureRow, ...]
     statements: tuple[Statement, ...] = ()
     drawing: Callable[[Study], Figure] = field(compare=False, repr=False)
-    referee: Judge | None = field(default=None, compare=False, repr=False)
+    conditions: ConditionsOf | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("measures", "settings", "instances"):
@@ -271,13 +271,13 @@ class Study:
 
     def to_markdown(self) -> str:
         """Return the measures and the statements as tables for the documentation."""
-        tables = [self._refereed(rows, instances) for instances, rows in self.tables()]
+        tables = [self._with_conditions(rows, instances) for instances, rows in self.tables()]
         return "\n\n".join([*tables, markdown_table(list(statement_rows(self.statements)))]) + "\n"
 
-    def _refereed(self, rows: Sequence[Sequence[str]], instances: Sequence[str]) -> str:
+    def _with_conditions(self, rows: Sequence[Sequence[str]], instances: Sequence[str]) -> str:
         """A table of these instances, and its settings below."""
-        table = markdown_table(rows)
-        return table if self.referee is None else f"{table}\n\n{self.referee(self, instances)}"
+        below = "" if self.conditions is None else f"\n\n{self.conditions(self, instances)}"
+        return markdown_table(rows) + below
 
     def tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
         """Yield the instances and the rows of each table: one an instance, or one for all."""

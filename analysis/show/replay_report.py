@@ -45,12 +45,12 @@ from .loss_tables import loss_notes, loss_tables
 from .page import Topic
 from .replay_tables import (
     MODELS,
+    conditions,
     earning_words,
     failures,
     informed,
     legend,
     measured,
-    referee,
     trades_line,
 )
 from .wait_table import wait_notes, wait_table
@@ -102,7 +102,7 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected) + left_out)))
+    settings = page.muted(str(conditions(found, drawn=drawn, rejected=len(rejected) + left_out)))
     earns = found.problem is not None
     topics = [
         *(_earning if earns else _timed)(found, settings),

@@ -28,8 +28,8 @@ from .columns import (
     footnotes,
     ratio,
 )
+from .conditions import Conditions, left_out, rules_in_words, seed_range
 from .loss_tables import loss_notes, loss_tables
-from .referee import Referee, left_out, rules_in_words, seed_range
 
 if TYPE_CHECKING:
     from ..driving.run import Run
@@ -171,14 +171,14 @@ def legend(
 ) -> list[str]:
     """Say what the words of the tables mean, where they matter; with `explain`, of all columns.
 
-    The settings of the comparison are there too, as of :func:`referee`.
+    The settings of the comparison are there too, as of :func:`conditions`.
     """
     shown = measured(found)
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)
     if found.problem is not None:
-        settings = str(referee(found, drawn=drawn, rejected=rejected))
+        settings = str(conditions(found, drawn=drawn, rejected=rejected))
         words += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
         return [*earning_words(found), *words, settings, *remarks(found)]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
@@ -186,7 +186,7 @@ def legend(
     said = [_any_policy(found), *_best_known(found), *words]
     said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
     said += [USERS_ALIKE] * bool(found.sharing.bounds)
-    said.append(str(referee(found, drawn=drawn, rejected=rejected)))
+    said.append(str(conditions(found, drawn=drawn, rejected=rejected)))
     if found.has_deadlines:
         said += _any_that_profiles(found)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
@@ -283,7 +283,7 @@ KNOWLEDGE = {
 }
 
 
-def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
+def conditions(found: Replay, *, drawn: str = "", rejected: int = 0) -> Conditions:
     """Return under which settings the policies are compared.
 
     Parameters
@@ -300,7 +300,7 @@ def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
     said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of policies"] * bool(seeds)
     certified = [what for name, what in CERTIFIED.items() if name in found.bounds]
     terms = ", ".join(f"{name} {value}" for name, value in found.terms.items())
-    return Referee(
+    return Conditions(
         information=f"{known[:1].lower()}{known[1:-1]}" if known else "what the log's cluster had",
         seeds=", ".join(said) or seed_range([]),
         excluded=left_out([rejected + len(found.rejected)]),

@@ -22,7 +22,7 @@ from ..comparing.comparison import Comparison, Row
 from . import chart_data, gantt_data, page, plots
 from .columns import shown_bound, shown_ratio
 from .page import Topic
-from .solver_tables import solver_referee, solver_table, solver_words
+from .solver_tables import solver_conditions, solver_table, solver_words
 
 __all__ = ["write_report"]
 
@@ -72,9 +72,9 @@ def write_report(
     ...     "proven to be optimal" in file.read_text("utf-8")
     True
     """
-    referee = solver_referee(comparison, drawn=drawn, rejected=len(rejected) + left_out)
+    conditions = solver_conditions(comparison, drawn=drawn, rejected=len(rejected) + left_out)
     topics = [
-        _results(comparison, page.muted(str(referee))),
+        _results(comparison, page.muted(str(conditions))),
         *_schedules(comparison),
         *_proofs(comparison),
         _instance(comparison.problem, notes, rejected),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...formulations.problem import goal_of, summary_of
 from ..comparing.comparison import Comparison
 from .columns import ColumnTable, compared, explained, footnotes, shown_bound
-from .referee import Referee, left_out, seed_range
+from .conditions import Conditions, left_out, seed_range
 
 
 def solver_table(found: Comparison) -> ColumnTable:
@@ -44,7 +44,7 @@ def solver_notes(found: Comparison) -> list[str]:
     return notes
 
 
-def solver_referee(found: Comparison, *, drawn: str = "", rejected: int = 0) -> Referee:
+def solver_conditions(found: Comparison, *, drawn: str = "", rejected: int = 0) -> Conditions:
     """Return under which settings the solvers are compared.
 
     Parameters
@@ -62,7 +62,7 @@ def solver_referee(found: Comparison, *, drawn: str = "", rejected: int = 0) -> 
     plain = (f"{k} {v}" for k, v in own.items() if isinstance(v, int | float | str) and v != "")
     methods = dict.fromkeys(row.bound.method for row in found.rows if row.bound is not None)
     ratios = f"certified ratio in the table, to verified bounds ({', '.join(methods)})"
-    return Referee(
+    return Conditions(
         information="the whole instance; online solvers use a job once it is there",
         seeds=", ".join(said) or seed_range([]),
         excluded=left_out([rejected]),

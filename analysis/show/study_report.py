@@ -87,8 +87,8 @@ def _tables(study: Any) -> list[Markup]:
     for k, (instances, (head, *rows)) in enumerate(found, 1):
         numbers = range(1, len(head))
         own = [page.rows(head, rows, numbers=numbers, name=f"{study.name} {k}")]
-        if study.referee is not None:
-            own.append(page.muted(study.referee(study, instances)))
+        if study.conditions is not None:
+            own.append(page.muted(study.conditions(study, instances)))
         many = len(found) > MOST_TABLES
         parts += [page.details(", ".join(instances), *own)] if many else own
     return parts

@@ -18,7 +18,7 @@ from typing import Any
 import gangsched as gs
 from gangsched.analysis.show import plots
 from gangsched.analysis.show.columns import duration, floored, rounded_up
-from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
+from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
 from gangsched.instances.convert import between, to_instance
 from gangsched.instances.generate import philly_workload, venus_workload
 from gangsched.instances.traces import READERS
@@ -170,7 +170,7 @@ def text(found: Mapping[str, Any]) -> str:
     cells: Cells = found["cells"]
     brackets = [own[KNOWN]["flow"] for own in cells.values()]
     seconds = sum(own[BOUND]["seconds"] for own in cells.values())
-    below = Referee(
+    below = Conditions(
         information=told(POLICIES),
         seeds=seed_range([one.seed for one in WORKLOADS.values() if one.source in GENERATORS])
         + " of what is like Philly and Venus; none drawn of traces",

@@ -25,7 +25,7 @@ from gangsched.analysis.papers.unisched.runs import (
 )
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.show.columns import shown_ratio
-from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
+from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
 from gangsched.solvers import Rules, Stop
@@ -162,7 +162,7 @@ class Page:
         by = self.ratios(information, bound, name, label)
         return f"{shown_ratio(fmean(by))} ({shown_ratio(max(by))})" if by else ""
 
-    def referee(self, information: str, certificate: str = "", own: Sequence[str] = ()) -> Referee:
+    def below(self, information: str, certificate: str = "", own: Sequence[str] = ()) -> Conditions:
         """What a table has in common; where it shows no ratios, those of the policies of ours."""
         said = [
             "no policy that keeps gangs wins more than "
@@ -173,7 +173,7 @@ class Page:
             for known, label in (("told", OWN), ("profiled", PROFILED))
             if label in own
         ]
-        return Referee(
+        return Conditions(
             information=information,
             seeds=f"{seed_range(SEEDS)}, means",
             excluded=left_out([0]),
@@ -203,7 +203,7 @@ class Page:
             "Mean weighted miss, %": self.miss,
             "Best-effort latency, min": self.latency,
         }.items():
-            below = self.referee(information, own=POLICIES[information][:1])
+            below = self.below(information, own=POLICIES[information][:1])
             parts += [f"{title}:", self.table(information, value), str(below)]
         for title, bound in {
             "Reward bound over reward, mean (worst seed)": "told",
@@ -211,7 +211,7 @@ class Page:
         }.items():
             if bound in ("told", information):
                 shown = self.table(information, partial(self.ratio, bound))
-                parts += [f"{title}:", shown, str(self.referee(information, certified))]
+                parts += [f"{title}:", shown, str(self.below(information, certified))]
         return "\n\n".join(parts)
 
     def losses(self) -> str:
@@ -236,7 +236,7 @@ class Page:
                 if seeds or means or waits:
                     rows.append([f"`{own}`", name, *map(", ".join, (seeds, means, waits))])
         heads = ["policy", "workload", "misses more on seed", "by mean", "waits longer than"]
-        below = self.referee("told or profiled, as names say", own=[OWN, PROFILED])
+        below = self.below("told or profiled, as names say", own=[OWN, PROFILED])
         return f"{table(heads, rows, left=5)}\n\n{below}"
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import gangsched as gs
-from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
+from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
 from gangsched.registry import policy
 from gangsched.solvers.policy import Rules, information_of
 from pages import TRACES, kept, put, run, table
@@ -105,7 +105,7 @@ def replayed(case: Case, folder: Path = TRACES) -> dict[str, Any]:
 
 
 def text(case: Case, found: Mapping[str, Any]) -> str:
-    """The policies, the best first, with the settings of the referee."""
+    """The policies, the best first, and under which settings they compare."""
     rows, rules = [], ", ".join(f"{name} {value} s" for name, value in RULES.items())
     for name, row in sorted(found["rows"].items(), key=lambda item: item[1]["value"]):
         theirs = case.gavel.get(name)
@@ -116,7 +116,7 @@ def text(case: Case, found: Mapping[str, Any]) -> str:
             f"`{name}`", information_of(policy(name)[1]) or "none used", "none drawn", rules,
             row["jobs"], row["excluded"], f"{row['value']:,}", *own, f"{row['ratio']:.3f}",
         ])  # fmt: skip
-    settings = Referee(
+    settings = Conditions(
         information="as each row says",
         seeds=seed_range([]),
         excluded=left_out([max(row["excluded"] for row in found["rows"].values())]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from gangsched.analysis.show.referee import Referee, seed_range
+from gangsched.analysis.show.conditions import Conditions, seed_range
 from gangsched.instances import library
 from gangsched.instances.library import Entry
 from pages import table
@@ -108,15 +108,15 @@ def of_problem(stem: str, found: Sequence[Entry]) -> Iterator[str]:
             *(cell(entry, name) for name in names),
         ])  # fmt: skip
     yield table(heads, rows, left=2)
-    yield str(referee(found))
+    yield str(conditions(found))
 
 
-def referee(found: Sequence[Entry]) -> Referee:
+def conditions(found: Sequence[Entry]) -> Conditions:
     runs = found[0].runs
     online = any(row["solver"].startswith("online") for e in found for row in e.runs["rows"])
     claimed = sum(entry.claim is not None for entry in found)
     own = [entry.generator["seed"] for entry in found if entry.generator is not None]
-    return Referee(
+    return Conditions(
         information="all solvers know the whole instance" + ", online rules what has come" * online,
         seeds=f"{seed_range(own)} of the instances, {runs['seed']} of solvers",
         excluded="no job",

@@ -22,7 +22,7 @@ from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.segments import Segments
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
+from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
 from gangsched.solvers.policy import Rules
@@ -96,9 +96,9 @@ def least_misses(name: str, elastic: bool) -> str:
     return f"{math.floor(10 * fmean(found)) / 10:.1f} %"
 
 
-def referee(excluded: set[int], certificate: str) -> Referee:
+def conditions(excluded: set[int], certificate: str) -> Conditions:
     """Under which settings a table compares."""
-    return Referee(
+    return Conditions(
         information="by column: told, or after profiling on free GPUs or on dedicated nodes",
         seeds=f"{seed_range(SEEDS)}, means",
         excluded=left_out(sorted(excluded)),
@@ -147,10 +147,10 @@ def text() -> str:
             f"elastic one less than {least_misses(name, True)}, by verified bounds; none of "
             "completion times"
         )
-        parts += [table([title, *heads], rows), str(referee(excluded, proven))]
+        parts += [table([title, *heads], rows), str(conditions(excluded, proven))]
     head = ["told", "on free GPUs", "on the most nodes", "Chronus's, on free GPUs", "on its nodes"]
     parts.append(table(["`easy`: hours to the first work, gangs", *head], easy))
-    return "\n\n".join([*parts, str(referee({0}, "none, as one policy is shown"))])
+    return "\n\n".join([*parts, str(conditions({0}, "none, as one policy is shown"))])
 
 
 def write(page: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import gangsched as gs
 from gangsched.analysis.comparing.sharing_frontier import sharing_frontier
 from gangsched.analysis.show.columns import floored
+from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words
 from gangsched.analysis.show.plots import save
-from gangsched.analysis.show.referee import Referee, left_out, rules_in_words
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, User, generate
@@ -93,7 +93,7 @@ def verified(problem: Any, bound: Any) -> Any:
 
 def comparison(lanes: Iterable[tuple[str, Instance[Any]]]) -> str:
     """The table of policies."""
-    below = Referee(
+    below = Conditions(
         information=told(POLICIES),
         seeds="none drawn of logs; of `philly_workload` by row",
         excluded=f"{left_out([0])} of those in the table",
@@ -118,7 +118,7 @@ def frontiers(instance: Instance[Any], images: Path, **effort: int) -> str:
         lines.append([f"worst {reading} ratio", *cells])
         picture = f"../images/user-frontier-{reading}.png"
         pictures.append(f"![Mean completion by worst {reading} ratio]({picture})")
-    below = Referee(
+    below = Conditions(
         information="all jobs in advance, no policies",
         seeds="none drawn",
         excluded=f"{left_out([0])} of those in the table",

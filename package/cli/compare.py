@@ -297,7 +297,7 @@ def _bound_line(bound: Any, sense: Sense, thing: str) -> str:
 
 
 def _show(console: Console, source: Source, comparison: Any, explain: bool) -> None:
-    from ..analysis.show.solver_tables import solver_referee, solver_table, solver_words
+    from ..analysis.show.solver_tables import solver_conditions, solver_table, solver_words
 
     screen.say(console, source.title, "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
@@ -313,7 +313,7 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
     screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
     left = len(source.rejected) + source.left_out
-    settings = solver_referee(comparison, drawn=source.drawn, rejected=left)
+    settings = solver_conditions(comparison, drawn=source.drawn, rejected=left)
     for text in (*solver_words(comparison, explain), str(settings)):
         screen.say(console, text, "dim")
     for row in comparison.rows:

@@ -134,16 +134,16 @@ def _show_runs(console: Console, found: shelf.Entry) -> None:
         shown = "-" if gap is None else f"{100 * gap:.2f} %"
         table.add_row(row["solver"], screen.shown(value), shown, f"{row['seconds']:.3f}")
     screen.show_table(console, table)
-    screen.say(console, str(referee(found)), "dim")
+    screen.say(console, str(conditions(found)), "dim")
 
 
-def referee(found: shelf.Entry) -> Any:
+def conditions(found: shelf.Entry) -> Any:
     """The line below a table of an instance's runs."""
-    from ..analysis.show.referee import Referee
+    from ..analysis.show.conditions import Conditions
 
     runs = found.runs
     seed = "none drawn" if found.generator is None else f"{found.generator['seed']} of the instance"
-    return Referee(
+    return Conditions(
         information="all solvers know the whole instance",
         seeds=f"{seed}, {runs['seed']} of solvers",
         excluded="no job",

@@ -350,13 +350,13 @@ def test_the_command_line_takes_the_number_for_all() -> None:
 
 
 def test_a_replay_says_that_nodes_are_dedicated() -> None:
-    from gangsched.analysis.show.replay_tables import referee
+    from gangsched.analysis.show.replay_tables import conditions
 
     names = ["edf", "edf:profiled", "edf:profiled-dedicated-1"]
     found = gs.replay(workload(4, jobs=8), names)
     known = ["told", "after profiling", "after profiling on dedicated nodes"]
     assert [row.information for row in found.rows] == known
-    assert referee(found).information.endswith(
+    assert conditions(found).information.endswith(
         "profile new jobs first, and pay for it: edf:profiled; profile new jobs first, on nodes "
         "that do nothing else: edf:profiled-dedicated-1"
     )

@@ -47,7 +47,7 @@ from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
-from .referee import referee
+from .conditions import conditions
 from .runs import HOUR, SETTINGS, Floats, StablePhase
 from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
@@ -493,7 +493,7 @@ OVER_TIME = {
 QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 
-_figure = figures_of("gandiva_fair", said, pictures, referee=referee)
+_figure = figures_of("gandiva_fair", said, pictures, conditions=conditions)
 
 
 def _over_hours(name: str, title: str, **more: Any) -> Experiment:

@@ -44,7 +44,7 @@ from ....solvers.irmp.astraea import astraea
 from ..experiment import FigureCell, Finished, figures_of, seed_means
 from ..study import FigureRow, Values, short
 from . import pictures, statements
-from .referee import referee
+from .conditions import conditions
 from .runs import (
     LEVELS,
     SLOTS,
@@ -366,7 +366,7 @@ _SETTINGS: Mapping[str, Any] = {
     "not in the paper": list(OWN),
 }
 _figure = figures_of(
-    "irmp", statements, pictures, facts=facts_of, settings=_SETTINGS, referee=referee
+    "irmp", statements, pictures, facts=facts_of, settings=_SETTINGS, conditions=conditions
 )
 _over_bounds = partial(
     _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)

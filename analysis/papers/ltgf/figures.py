@@ -59,7 +59,7 @@ from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
 from .bounds import RATIO, with_ratios
-from .referee import referee, three_jobs
+from .conditions import conditions, three_jobs
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 
 if TYPE_CHECKING:
@@ -533,10 +533,10 @@ _SETTINGS = {
 }  # fmt: skip
 _figure = figures_of(
     "ltgf", said, pictures, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS,
-    form=LtgfStudy, referee=referee(POLICIES),
+    form=LtgfStudy, conditions=conditions(POLICIES),
 )  # fmt: skip
 fig6 = _figure(
-    "fig6", form=Study, referee=three_jobs,
+    "fig6", form=Study, conditions=three_jobs,
     title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
     axis="job",
     measures={

@@ -51,7 +51,7 @@ from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..pictures import Panel
 from ..study import OF_SEED, RATIO, FigureRow, Statement, Study, Values
 from ..verdicts import Place, each, turns
-from .referee import referee
+from .conditions import conditions
 
 Contention = Literal["clipped", "shifted"]
 Solve = Callable[[RarDdls], Result[Schedule]]
@@ -373,7 +373,7 @@ class RarStudy(Study):
 
 _figure = partial(
     Experiment, steps=(_over_bounds,), rows=_rows, form=RarStudy, facts=lambda cells: {},
-    settings=_settings, referee=referee, measures={"makespan": "makespan", RATIO: "ratio"},
+    settings=_settings, conditions=conditions, measures={"makespan": "makespan", RATIO: "ratio"},
     panels=[[Panel("makespan", "makespan (slots)", "lines", title="{}", limit="bound")]],
     room={"across": 2},
 )  # fmt: skip

@@ -53,7 +53,7 @@ from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
-from .referee import referee
+from .conditions import conditions
 from .runs import (
     POLICIES,
     SIZES,
@@ -421,7 +421,9 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 
-_any = figures_of("unisched", said, pictures, facts=_facts, settings=_SETTINGS, referee=referee)
+_any = figures_of(
+    "unisched", said, pictures, facts=_facts, settings=_SETTINGS, conditions=conditions
+)
 
 
 def _figure(name: str, title: str, measures: Sequence[str], cells: Any, **more: Any) -> Experiment:

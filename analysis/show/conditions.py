@@ -1,9 +1,9 @@
-"""Under which settings a table compares: the line that stands below it.
+"""Under which conditions a table compares: the line that stands below it.
 
 A winner says little without them: who was told run times and who paid for knowing them, which
 seeds were drawn, which jobs were left out, under which rules all ran, and what is proven about how
 far from the best possible the winner is. Tables of the screen, of reports and of the documentation
-get this line from the code that makes them; ``tests/test_referee.py`` reads it there.
+get this line from the code that makes them; ``tests/test_conditions.py`` reads it there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNBOUNDED = "none, as no bound of {} is at hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Referee:
+class Conditions:
     """What a comparison has in common, or where its rows say in what they differ.
 
     Parameters
@@ -39,7 +39,7 @@ class Referee:
 
     Examples
     --------
-    >>> print(Referee(information="told", seeds=seed_range([0, 1, 2]), excluded=left_out([0]),
+    >>> print(Conditions(information="told", seeds=seed_range([0, 1, 2]), excluded=left_out([0]),
     ...               parameters="rounds of 60 s", certificate="certified ratio in the table"))
     Information: told; seeds: 0 to 2; excluded: no job; parameters: rounds of 60 s; certificate: \
 certified ratio in the table.
@@ -54,7 +54,7 @@ certified ratio in the table.
     def __post_init__(self) -> None:
         for name, value in self.parts():
             if not value.strip() or value != value.strip():
-                raise ValueError(f"referee: {name}={value!r} says nothing, or has space around it")
+                raise ValueError(f"{name}={value!r} says nothing, or has space around it")
 
     def parts(self) -> list[tuple[str, str]]:
         """Return names and values, in their order."""

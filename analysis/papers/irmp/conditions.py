@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...show.referee import UNBOUNDED, Referee, left_out, seed_range
+from ...show.conditions import UNBOUNDED, Conditions, left_out, seed_range
 from ..study import Study
 from .statements import ASTRAEA, BATCH, LIST, varied
 
 
-def referee(study: Study, instances: Sequence[str]) -> Referee:
+def conditions(study: Study, instances: Sequence[str]) -> Conditions:
     """Return under which settings a table compares."""
     (name,) = instances
     facts = study.instances[name]
     seeds = study.seeds(instances) or range(len(facts["jobs"]))  # of Fig. 12, which has no means
-    return Referee(
+    return Conditions(
         information=_information(study, name),
         seeds=seed_range(seeds) + ", means" * (len(seeds) > 1),
         excluded=f"{left_out([0])}; those that a policy refuses earn nothing",

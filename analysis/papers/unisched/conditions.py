@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...show.referee import UNBOUNDED, UNRANKED, Referee, left_out, seed_range
+from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, left_out, seed_range
 from ..study import Study
 from .runs import OVERHEAD, PATIENCE
 from .statements import CHRONUS, QUEUE, TRAININGS
@@ -17,13 +17,13 @@ RATIO = (
 ELASTIC = " (of elastic rows: of any that need not)"
 
 
-def referee(study: Study, instances: Sequence[str]) -> Referee:
+def conditions(study: Study, instances: Sequence[str]) -> Conditions:
     """Return under which settings a table compares."""
     if "round (s)" not in study.settings or {*instances} <= {QUEUE, TRAININGS}:
         return _without_runs(study, instances)
     facts = [study.instances[name] for name in instances]
     seeds = study.seeds(instances)
-    return Referee(
+    return Conditions(
         information=_information(study, instances),
         seeds=f"{seed_range(seeds)}, means",
         excluded=left_out([study.settings["jobs left out"]]),
@@ -32,25 +32,25 @@ def referee(study: Study, instances: Sequence[str]) -> Referee:
     )
 
 
-def _without_runs(study: Study, instances: Sequence[str]) -> Referee:
+def _without_runs(study: Study, instances: Sequence[str]) -> Conditions:
     """Of rewards by time, of estimated epochs, and of one selection from a queue."""
     (name,) = instances
     settings, facts = study.settings, study.instances[name]
     if name == QUEUE:
         parameters = f"queues of {', '.join(f'{n:,}' for n in facts['jobs'])} jobs, one selection"
         gap = study.has(instances, "gap")
-        return Referee(
+        return Conditions(
             information="told", seeds="0", excluded=left_out([0]), parameters=parameters,
             certificate="certified gap in the table, of a verified bound" if gap else UNRANKED,
         )  # fmt: skip
     if name == TRAININGS:
-        return Referee(
+        return Conditions(
             information="curves of metrics as far as they were seen",
             seeds=f"{seed_range(study.seeds(instances))}, means", excluded="no training",
             parameters=f"{facts['trainings'][0]} trainings a seed",
             certificate="none, as errors are against the true epochs",
         )  # fmt: skip
-    return Referee(
+    return Conditions(
         information="none needed", seeds=seed_range([]), excluded=left_out([0]),
         parameters=f"first deadline {settings['first deadline (min)']} min, best-effort leases of "
         f"{settings['BE lease (s)']} s", certificate=UNRANKED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....instances.heterogeneous import random_market
-from ...show.referee import UNRANKED, Referee, left_out, seed_range
+from ...show.conditions import UNRANKED, Conditions, left_out, seed_range
 from ..study import Study
 from .statements import ALL, DRIVEN, FAIR, LP
 
@@ -13,14 +13,14 @@ FLUID = "none, as one policy ran, beside its ideal share in the table"
 MEASURED = "none used of run times; speeds are measured while jobs run"
 
 
-def referee(study: Study, instances: Sequence[str]) -> Referee:
+def conditions(study: Study, instances: Sequence[str]) -> Conditions:
     """Return under which settings a table compares."""
     (name,) = instances
     by_figure = {
         "table2": _time_on_a_server, "table3": _one_market, "surplus": _markets, "fig8": _rates,
     }  # fmt: skip
-    judge = by_figure.get(study.name.partition(":")[2])
-    return _driven(study, name) if judge is None else judge(study, name)
+    own = by_figure.get(study.name.partition(":")[2])
+    return _driven(study, name) if own is None else own(study, name)
 
 
 def _rules(study: Study) -> str:
@@ -31,7 +31,7 @@ def _rules(study: Study) -> str:
     )
 
 
-def _driven(study: Study, name: str) -> Referee:
+def _driven(study: Study, name: str) -> Conditions:
     """Of runs on the driver; Fig. 1 has a policy that is told a run time."""
     facts, settings = study.instances[name], study.settings
     place = name if "GPUs" in facts else "two servers of 4 GPUs"
@@ -39,7 +39,7 @@ def _driven(study: Study, name: str) -> Referee:
     size = jobs, _rules(study)
     more = (f"{settings['quanta']} quanta",) if "quanta" in settings else ()
     told = "(b) is told run times, others use none"
-    return Referee(
+    return Conditions(
         information=told if study.name.endswith("fig1") else MEASURED,
         seeds=seed_range([]) if "fig6" not in study.name else "0, of the arrivals",
         excluded=left_out([0]),
@@ -48,11 +48,11 @@ def _driven(study: Study, name: str) -> Referee:
     )
 
 
-def _time_on_a_server(study: Study, name: str) -> Referee:
+def _time_on_a_server(study: Study, name: str) -> Conditions:
     drawn = study.has([name], "drawn")
     short, long = study.settings["quanta"]
     seeds = range(study.settings["seeds"]) if drawn else ()
-    return Referee(
+    return Conditions(
         information="none used",
         seeds=seed_range(seeds) + ", mean and standard deviation" * drawn,
         excluded=left_out([0]),
@@ -62,12 +62,12 @@ def _time_on_a_server(study: Study, name: str) -> Referee:
     )
 
 
-def _one_market(study: Study, name: str) -> Referee:
+def _one_market(study: Study, name: str) -> Conditions:
     bound = study.value(LP, ALL, "bound")
     total = "none" if bound is None else f"{bound:g}"
     driven = name == DRIVEN
     begin, end = study.settings["quanta"]
-    return Referee(
+    return Conditions(
         information="measured while jobs run" if driven else "told speeds of all users",
         seeds=seed_range([]),
         excluded=left_out([0]),
@@ -80,11 +80,11 @@ def _one_market(study: Study, name: str) -> Referee:
     )
 
 
-def _markets(study: Study, name: str) -> Referee:
+def _markets(study: Study, name: str) -> Conditions:
     markets, seed = study.instances[name]["markets"], study.settings["seed"]
     models = tuple(name.lower().split(" + "))
     gpus = ", ".join(f"{n:g}" for n in random_market(3, models=models).gpus.tolist())
-    return Referee(
+    return Conditions(
         information="told speeds of all users",
         seeds=f"from {seed} on, as many as give {markets} markets with a surplus",
         excluded="no user; markets without any surplus",
@@ -93,9 +93,9 @@ def _markets(study: Study, name: str) -> Referee:
     )
 
 
-def _rates(study: Study, name: str) -> Referee:
+def _rates(study: Study, name: str) -> Conditions:
     alone = not study.instances[name]  # by price: shares, and no run
-    return Referee(
+    return Conditions(
         information="told speeds of all users" if alone else MEASURED,
         seeds=seed_range([]),
         excluded=left_out([0]),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...show.referee import Referee, left_out, seed_range
+from ...show.conditions import Conditions, left_out, seed_range
 from ..study import Study
 
 
-def referee(study: Study, variants: Sequence[str]) -> Referee:
+def conditions(study: Study, variants: Sequence[str]) -> Conditions:
     """Return under which settings a table compares."""
     settings = study.settings
     rows = [row for row in study.rows if row.instance in variants]
@@ -28,7 +28,7 @@ def referee(study: Study, variants: Sequence[str]) -> Referee:
     )
     rest = "; none of mean completion" * ("mean_completion" in study.measures)
     where = "in brackets" if study.axis else "in the table"
-    return Referee(
+    return Conditions(
         information="told, all jobs at slot 0",
         seeds=f"{seed_range(settings['seeds'])}, means{random}",
         excluded=f"{left_out([0])}; {late} of {runs} runs beyond T, which count as T",

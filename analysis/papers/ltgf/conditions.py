@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....solvers.policy import Policy, information_of
-from ...show.referee import UNBOUNDED, UNRANKED, Referee, left_out, seed_range
+from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, left_out, seed_range
 from ..study import Study
 
 Policies = Mapping[str, Callable[[], Policy]]
 SHARE = "their share of the GPU time"
 
 
-def referee(policies: Policies) -> Callable[[Study, Sequence[str]], Referee]:
+def conditions(policies: Policies) -> Callable[[Study, Sequence[str]], Conditions]:
     """Return what gives the settings of a table whose rows are of these policies."""
 
-    def judge(study: Study, instances: Sequence[str]) -> Referee:
+    def of_table(study: Study, instances: Sequence[str]) -> Conditions:
         facts = {name: study.instances[name] for name in instances}
-        return Referee(
+        return Conditions(
             information=_information(study, instances, policies),
             seeds=_seeds(facts),
             excluded=_excluded(facts),
@@ -26,15 +26,15 @@ def referee(policies: Policies) -> Callable[[Study, Sequence[str]], Referee]:
             certificate=_certificate(study, instances),
         )
 
-    return judge
+    return of_table
 
 
-def three_jobs(study: Study, instances: Sequence[str]) -> Referee:
+def three_jobs(study: Study, instances: Sequence[str]) -> Conditions:
     """Return the settings of Fig. 6, a drawing that two policies are beside."""
     (name,) = instances
     settings, facts = study.settings, study.instances[name]
     gangs = ", ".join(map(str, facts["gangs"]))
-    return Referee(
+    return Conditions(
         information="(b) told, (c) none used",
         seeds=seed_range([]),
         excluded=left_out([0]),
