@@ -15,9 +15,9 @@ import numpy as np
 
 from .check import at_least, one_of
 from .display import near
-from .generate import ITERATION_TIME, ITERATIONS, ring_job, short, stream
+from .generate import ITERATION_TIME, ITERATIONS, SERVICE, ring_job, short, stream
 from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User, gpus_by_model
-from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
+from .revenue import HOUR, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
 if TYPE_CHECKING:
     from .traces import LogRow, Trace
@@ -472,7 +472,6 @@ def to_rar_instance(
     jobs: int | None = None,
     pick: Literal["first", "sample"] = "sample",
     seed: int = 0,
-    service: tuple[float, float] = (50.0, 300.0),
 ) -> Conversion[RingJob]:
     """Return an instance of the ring-all-reduce problem with the gang sizes of real jobs.
 
@@ -486,9 +485,6 @@ def to_rar_instance(
     pick : {"first", "sample"}
         The earliest jobs, or a sample without replacement (in the order of the trace).
     seed : int
-    service : (float, float)
-        Range of F_j tau_j in slots; within [10, 300], what F_j in [1000, 6000] and tau_j in
-        [.01, .05] can give.
 
     Returns
     -------
@@ -506,9 +502,8 @@ def to_rar_instance(
     A gang larger than the whole cluster is listed as rejected and does not count towards `jobs`.
     Recorded run times span six orders of magnitude, the paper's service times a factor of six:
     only their order is kept. The job of rank r = 0 .. n - 1 by run time (ties by release, then by
-    order in the trace) gets ``service[0] + r/(n - 1) (service[1] - service[0])`` slots (a single
-    job: ``service[0]``), split into F_j, tau_j, m_j and D_j as in
-    :func:`gangsched.instances.generate.rar_workload`.
+    order in the trace) gets ``50 + 250 r/(n - 1)`` slots (a single job: 50), split into F_j,
+    tau_j, m_j and D_j as in :func:`gangsched.instances.generate.rar_workload`.
 
     RNG order (stream 4): the sample, if fewer jobs than fit are wanted; then for every job in
     order F_j, uniform on the integers of 1000..6000 for which tau_j = service / F_j is within
@@ -523,7 +518,6 @@ def to_rar_instance(
     >>> [(job.id, job.gpus) for job in made.instance.jobs]
     [('a', 2), ('b', 1)]
     """
-    _check_service(service)
     one_of("pick", pick, ("first", "sample"))
     fitting = [job for job in trace.jobs if job.gpus <= cluster.gpus]
     rejected = tuple(
@@ -537,14 +531,14 @@ def to_rar_instance(
     chosen = fitting[:count]
     if pick == "sample" and count < len(fitting):
         chosen = [fitting[i] for i in np.sort(rng.choice(len(fitting), count, replace=False))]
-    slots = _by_rank(chosen, service)
+    slots = _by_rank(chosen)
     made = tuple(_convert(job, slots[i], rng) for i, job in enumerate(chosen))
     users = tuple(user for user in trace.users if user.id in {job.user for job in chosen})
     how = "" if count == len(fitting) else " (the first)" if pick == "first" else f" (seed {seed})"
     notes = (
         f"{trace.name}: {count:,} of {len(fitting):,} jobs that fit{how}, {len(rejected)} rejected",
         (
-            f"gang sizes kept, run times mapped by rank to {service[0]:g}..{service[1]:g} slots, "
+            f"gang sizes kept, run times mapped by rank to {SERVICE[0]:g}..{SERVICE[1]:g} slots, "
             "every release set to 0"
         ),
     )
@@ -554,21 +548,13 @@ def to_rar_instance(
     )
 
 
-def _check_service(service: tuple[float, float]) -> None:
-    least, most = ITERATIONS[0] * ITERATION_TIME[0], ITERATIONS[1] * ITERATION_TIME[1]
-    if len(service) != 2 or not least <= service[0] <= service[1] <= most:
-        raise ValueError(
-            f"service={service!r} is not a range (low, high) within [{least:g}, {most:g}] slots"
-        )
-
-
-def _by_rank(jobs: list[Job], service: tuple[float, float]) -> list[float]:
+def _by_rank(jobs: list[Job]) -> list[float]:
     """Return the slots of each job: linear in its rank by run time."""
     order = sorted(range(len(jobs)), key=lambda i: (jobs[i].work, jobs[i].release, i))
-    slots = [service[0]] * len(jobs)
-    step = (service[1] - service[0]) / max(1, len(jobs) - 1)
+    slots = [SERVICE[0]] * len(jobs)
+    step = (SERVICE[1] - SERVICE[0]) / max(1, len(jobs) - 1)
     for rank, i in enumerate(order):
-        slots[i] = min(service[0] + rank * step, service[1])
+        slots[i] = min(SERVICE[0] + rank * step, SERVICE[1])
     return slots
 
 
@@ -589,8 +575,6 @@ def to_revenue_instance(
     servers: int = 100,
     utility: Law = "linear",
     chunks: Literal["requested", "drawn"] = "requested",
-    large: float = LARGE_SHARE,
-    ps: int = 1,
     seed: int = 0,
 ) -> tuple[Conversion[ParameterServerJob], Parameters]:
     """Return submissions of a trace as a workload of workers and parameter servers.
@@ -603,8 +587,7 @@ def to_revenue_instance(
         Take the jobs with start <= release < end, as :func:`to_instance`.
     jobs : int, optional
         Take only the first so many of those in the window; by default all of them.
-    servers, large, ps
-        See :func:`gangsched.instances.revenue.owned_cluster`.
+    servers : int
     utility : {"linear", "convex"}
     chunks : {"requested", "drawn"}
         Whether D, the most workers that a job can use, is the number of GPUs that it requests, or
@@ -650,7 +633,7 @@ def to_revenue_instance(
     inside = _inside(trace, window)
     count = _count(trace, jobs, inside, least=1)
     taken, start = inside[:count], window[0] or 0
-    owned = owned_cluster(servers, users=_owners(taken), large=large, ps=ps, seed=seed)
+    owned = owned_cluster(servers, users=_owners(taken), seed=seed)
     parameters = {**bandwidths(seed), "owners": owned.owners}
     drawn = stream(seed, 14).random((count, 10))
     made = tuple(

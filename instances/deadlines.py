@@ -38,7 +38,6 @@ FAMILIES: Mapping[str, Shares] = MappingProxyType(
         "mix2": {"soft": 0.6, "strict": 0.3, "best": 0.1},
     }
 )
-KINDS = ("strict", "soft", "best")
 SLACK = (1.1, 2.0)  # range of the first deadline over the run time
 GRACE = 3600  # s, as Chronus' files have it
 LATER = (11, 12, 15)  # the later deadlines, in tenths of the first
@@ -48,6 +47,8 @@ PERFORMANCE = 0.2  # share of jobs that end at a target metric
 # Run times that Chronus kept of Philly's: 20 minutes to 72 hours. Two of three jobs are shorter,
 # and would miss their deadline during the five minutes of profiling.
 SHORTEST, LONGEST = 1_200, 259_200  # s
+# Of a queue: the share of its jobs that have run before, and GPUs of a node.
+AGED, QUEUE_NODE = 0.6, 8
 
 # --- speed on several nodes ----------------------------------------------------------------------
 
@@ -115,8 +116,6 @@ def deadline_instance(
     *,
     family: Family = "mix2",
     seed: int = 0,
-    shares: Shares | None = None,
-    performance: float = PERFORMANCE,
     grace: int = 0,
 ) -> Workload:
     """Return the same jobs with deadlines, stopping criteria, split speeds and preemption costs.
@@ -149,16 +148,15 @@ def deadline_instance(
     Examples
     --------
     >>> jobs = [Job(id="a", gpus=2, work=6000)]
-    >>> made = deadline_instance(Instance(Cluster.of_sizes([8]), jobs), shares={"soft": 1})
+    >>> made = deadline_instance(Instance(Cluster.of_sizes([8]), jobs), seed=1)
     >>> [value for _, value in made.jobs[0].rewards]
     [100.0, 80.0, 50.0, 20.0]
     """
-    kinds = _shares(family, shares)
-    _share("performance", performance)
+    one_of("family", family, FAMILIES)
     at_least("grace", grace, 0)
     _check_jobs(instance)
     rng, largest = stream(seed, 6), max(instance.cluster.sizes)
-    terms = _terms(rng, kinds, performance, len(instance.jobs))
+    terms = _terms(rng, family, PERFORMANCE, len(instance.jobs))
     later = (grace * stream(seed, 11).random(len(instance.jobs))).astype(int).tolist()
     made = tuple(
         DeadlineJob(
@@ -170,8 +168,7 @@ def deadline_instance(
         )
         for job, own, more in zip(instance.jobs, terms, later, strict=True)
     )
-    what = family if shares is None else "own"
-    return replace(instance, jobs=made, name=f"{instance.name}-{what}-seed{seed}")
+    return replace(instance, jobs=made, name=f"{instance.name}-{family}-seed{seed}")
 
 
 class _Terms(NamedTuple):
@@ -185,10 +182,10 @@ class _Terms(NamedTuple):
 
 
 def _terms(
-    rng: np.random.Generator, kinds: Shares, performance: float, count: int
+    rng: np.random.Generator, family: Family, performance: float, count: int
 ) -> Iterable[_Terms]:
-    names = list(kinds)
-    kind = [names[i] for i in invert(kinds.values(), rng.random(count)).tolist()]
+    names, shares = zip(*FAMILIES[family].items(), strict=True)
+    kind = [names[i] for i in invert(shares, rng.random(count)).tolist()]
     slack = SLACK[0] + (SLACK[1] - SLACK[0]) * rng.random(count)
     model = _pick(TESTBED_MODELS, rng.random(count))
     cost = COSTS[0] + ((COSTS[1] + 1 - COSTS[0]) * rng.random(count)).astype(np.int64)
@@ -430,7 +427,8 @@ def with_hostile(instance: Workload, share: float, *, seed: int = 0) -> Workload
     >>> sum(job.gpus in (3, 5, 6, 7) for job in hostile.jobs)
     40
     """
-    _share("share", share)
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share} is not within 0 and 1")
     size = _node_size(instance.cluster)
     wanted = [gpus for gpus in range(1, size) if _hostile(gpus, size)]
     rng, jobs = stream(seed, 9), list(instance.jobs)
@@ -474,17 +472,15 @@ def queue_snapshot(
     mix: Literal["philly", "helios"] = "helios",
     family: Family = "mix2",
     seed: int = 0,
-    aged: float = 0.6,
-    gpus_per_node: int = 8,
 ) -> Workload:
     """Return a queue at one moment: what a scheduler selects from in one cycle.
 
     Notes
     -----
-    Deadlines, split speeds and preemption costs are those of :func:`deadline_instance`. An aged job
-    has a share U(0, 1) of its work behind it (rounded down), and has waited for a share U(0, 1) of
-    its slack, first deadline minus run time (rounded down; a best-effort job: of its run time), so
-    that its first deadline can still be met.
+    Deadlines, split speeds and preemption costs are those of :func:`deadline_instance`. Six of ten
+    jobs are aged: one has a share U(0, 1) of its work behind it (rounded down), and has waited for
+    a share U(0, 1) of its slack, first deadline minus run time (rounded down; a best-effort job: of
+    its run time), so that its first deadline can still be met.
 
     RNG order (stream 10): sizes and run times (:func:`gangsched.instances.generate.shapes`) of 8
     jobs + 100 jobs, of which the first that run 20 minutes to 72 hours are taken, again while there
@@ -494,24 +490,23 @@ def queue_snapshot(
     Examples
     --------
     >>> queue = queue_snapshot(200, load=1.5, mix="philly")
-    >>> len(queue.jobs), 1.3 < queue_load(queue) <= 1.5
-    (200, True)
+    >>> len(queue.jobs), queue.cluster.gpus
+    (200, 48)
     """
     at_least("jobs", jobs, 1)
-    at_least("gpus_per_node", gpus_per_node, 1)
-    _share("aged", aged)
+    one_of("family", family, FAMILIES)
     if not 0 < load < math.inf:
         raise ValueError(f"load={load} is not a positive number")
     rng = stream(seed, 10)
     sizes, times = _queue_shapes(mix, jobs, rng)
-    old = rng.random(jobs) < aged
+    old = rng.random(jobs) < AGED
     done, waited = (rng.random(jobs) * old for _ in range(2))
-    terms = _terms(stream(seed, 6), _shares(family, None), 0.0, jobs)
+    terms = _terms(stream(seed, 6), family, 0.0, jobs)
     columns = sizes.tolist(), times.tolist(), done.tolist(), waited.tolist(), terms
-    queue = [_queued(i, gpus_per_node, *row) for i, row in enumerate(zip(*columns, strict=True))]
-    least = -(-int(sizes.max()) // gpus_per_node)
-    nodes = max(least, math.ceil(_forced(queue) / (load * gpus_per_node)))
-    cluster = Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
+    queue = [_queued(i, *row) for i, row in enumerate(zip(*columns, strict=True))]
+    least = -(-int(sizes.max()) // QUEUE_NODE)
+    nodes = max(least, math.ceil(_forced(queue) / (load * QUEUE_NODE)))
+    cluster = Cluster.uniform(nodes=nodes, gpus_per_node=QUEUE_NODE)
     return Instance(cluster, queue, name=f"queue-{mix}-{jobs}-{family}-load{load:g}-seed{seed}")
 
 
@@ -527,7 +522,7 @@ def _queue_shapes(
 
 
 def _queued(
-    number: int, size: int, gpus: int, work: int, done: float, waited: float, own: _Terms
+    number: int, gpus: int, work: int, done: float, waited: float, own: _Terms
 ) -> DeadlineJob:
     """A job with shares of its work and of its slack behind it."""
     rewards = _rewards(own.kind, int(own.slack * work))
@@ -539,35 +534,18 @@ def _queued(
         gpus=gpus,
         work=work - behind,
         rewards=tuple((deadline - since, value) for deadline, value in rewards),
-        split_speed=split_speed(own.model, gpus) if gpus <= size else 1.0,
+        split_speed=split_speed(own.model, gpus) if gpus <= QUEUE_NODE else 1.0,
         preemption_cost=own.cost,
     )
 
 
-def queue_load(instance: Workload) -> float:
-    """Return the largest share of the cluster that work without delay takes before any time.
-
-    Notes
-    -----
-    A job of n GPUs with w seconds left and a deadline D (the first one not before w) adds
-    n max(0, min(t, D) - (D - w)). F is linear between the times D - w and D of all jobs, so the
-    maximum is at one of them, or near 0. O(jobs log jobs).
-
-    Examples
-    --------
-    >>> jobs = [
-    ...     DeadlineJob(id="a", gpus=2, work=30, rewards=[(40, 100)]),
-    ...     DeadlineJob(id="b", gpus=1, work=50, rewards=[(20, 100), (80, 50)]),
-    ... ]
-    >>> queue_load(Instance(Cluster.of_sizes([2]), jobs))  # 70 of 80 GPU seconds before t = 40
-    0.875
-    """
-    _check_jobs(instance)
-    return _forced(instance.jobs) / instance.cluster.gpus
-
-
 def _forced(jobs: Iterable[DeadlineJob]) -> float:
-    """Return max over t of F(t) / t."""
+    """The most GPUs that work without delay takes of the time before any t: max F(t) / t.
+
+    A job of n GPUs with w seconds left and a deadline D (the first one not before w) adds
+    n max(0, min(t, D) - (D - w)) to F, which is linear between the times D - w and D of all jobs:
+    the maximum is at one of them, or near 0. O(jobs log jobs).
+    """
     rows = [
         (deadline - work, deadline, job.gpus)
         for job in jobs
@@ -589,24 +567,6 @@ def _forced(jobs: Iterable[DeadlineJob]) -> float:
 
 def _pick(names: Sequence[str], uniform: NDArray[np.float64]) -> list[str]:
     return [names[i] for i in (len(names) * uniform).astype(np.int64).tolist()]
-
-
-def _share(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name}={value} is not within 0 and 1")
-
-
-def _shares(family: str, shares: Shares | None) -> Shares:
-    one_of("family", family, FAMILIES)
-    found = FAMILIES[family] if shares is None else shares
-    for kind, share in found.items():
-        if kind not in KINDS:
-            raise ValueError(f"shares: {kind!r} is not one of {', '.join(map(repr, KINDS))}")
-        if not 0 <= share < math.inf:
-            raise ValueError(f"shares: {kind}={share} is not a number >= 0")
-    if not sum(found.values()):
-        raise ValueError(f"shares={dict(found)} has nothing above 0")
-    return found
 
 
 def _check_jobs(instance: Instance[Any]) -> None:

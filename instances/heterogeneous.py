@@ -14,13 +14,13 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Floats
-from .check import at_least, one_of
+from .check import at_least
 from .generate import short, stream
 from .model import Cluster, Instance, Job, Node, User, gpus_by_model
 
@@ -100,14 +100,13 @@ def with_speeds(
     table: Mapping[str, Mapping[str, float]] = TABLE1,
     *,
     seed: int = 0,
-    by: Literal["user", "job"] = "user",
 ) -> Instance[J]:
-    """Return an instance whose jobs have the speeds of a table, drawn.
+    """Return an instance whose jobs have the speeds of a table, drawn by user.
 
     Notes
     -----
-    A draw depends on the seed and on the id only, not on who else is there: a window of a trace has
-    the same users' families as the whole.
+    A draw depends on the seed and on the user only, not on who else is there: a window of a trace
+    has the same users' families as the whole.
 
     Examples
     --------
@@ -116,7 +115,6 @@ def with_speeds(
     >>> [dict(job.speeds) for job in with_speeds(Instance(cluster, jobs), seed=0).jobs]
     [{'v100': 4.81, 'k80': 1.0}, {'v100': 4.81, 'k80': 1.0}, {'v100': 1.87, 'k80': 1.0}]
     """
-    one_of("by", by, ("user", "job"))
     models = list(gpus_by_model(instance.cluster))
     for family, speeds in table.items():
         for model in models:
@@ -127,14 +125,14 @@ def with_speeds(
                     f"the table's models are {known}"
                 )
     speeds_of = {family: {m: speeds[m] for m in models} for family, speeds in table.items()}
-    keys = [job.user if by == "user" else job.id for job in instance.jobs]
-    drawn = {key: speeds_of[family_of(key, table, seed=seed)] for key in dict.fromkeys(keys)}
-    jobs = [replace(job, speeds=drawn[key]) for job, key in zip(instance.jobs, keys, strict=True)]
+    users = {job.user for job in instance.jobs}
+    drawn = {user: speeds_of[family_of(user, table, seed=seed)] for user in users}
+    jobs = [replace(job, speeds=drawn[job.user]) for job in instance.jobs]
     return replace(instance, jobs=jobs)
 
 
-def family_of(key: str, table: Mapping[str, Any] = TABLE1, *, seed: int = 0) -> str:
-    """Return the family of jobs that a user, or a job, draws in :func:`with_speeds`.
+def family_of(user: str, table: Mapping[str, Any] = TABLE1, *, seed: int = 0) -> str:
+    """Return the family of jobs that a user draws in :func:`with_speeds`.
 
     Examples
     --------
@@ -144,7 +142,7 @@ def family_of(key: str, table: Mapping[str, Any] = TABLE1, *, seed: int = 0) -> 
     if not table:
         raise ValueError("table: it has no families to draw from")
     at_least("seed", seed, 0)
-    rng = np.random.default_rng([seed, 17, zlib.crc32(key.encode())])
+    rng = np.random.default_rng([seed, 17, zlib.crc32(user.encode())])
     return list(table)[int(rng.integers(len(table)))]
 
 

@@ -29,6 +29,7 @@ SMALL, LARGE = 2, 8  # GPUs of the two kinds of nodes
 LARGE_SHARE = 0.42
 WORKER_BANDWIDTH, PS_BANDWIDTH = (100, 5 * 1024), (5 * 1024, 20 * 1024)  # Mbps
 EPOCHS, CHUNKS, MINIBATCHES = (50, 100), (20, 50), (10, 50)  # E, D, M
+RELEASES = (1, 24)  # slots
 TRAINING = (0.001, 0.05)  # m, h
 UPDATE = (10.0, 100.0)  # G, ms
 GRADIENT = (30.0, 575.0)  # epsilon, MB
@@ -64,8 +65,6 @@ def owned_cluster(
     servers: int = 100,
     *,
     users: int | Sequence[str] = 14,
-    large: float = LARGE_SHARE,
-    ps: int = 1,
     seed: int = 0,
 ) -> OwnedCluster:
     """Return nodes of 2 or 8 workers, each of them owned by one user.
@@ -89,14 +88,11 @@ def owned_cluster(
     User(id='u0', weight=4.0, gpus=4, ps=2)
     """
     at_least("servers", servers, 1)
-    at_least("ps", ps, 1)
-    if not isinstance(large, (int, float)) or not 0 <= large <= 1:
-        raise ValueError(f"large={large!r} is not a share within [0, 1]")
     ids = _ids(users)
     if servers < len(ids):
         raise ValueError(f"servers={servers} are fewer than the {len(ids)} users, each owns one")
     drawn = stream(seed, 12).random((servers, 2))
-    sizes = [LARGE if u < large else SMALL for u in drawn[:, 0].tolist()]
+    sizes = [LARGE if u < LARGE_SHARE else SMALL for u in drawn[:, 0].tolist()]
     owners = [ids[i] for i in _whole(drawn[:, 1], (0, len(ids) - 1))]
     owners[: len(ids)] = ids
     workers: Counter[str] = Counter()
@@ -104,8 +100,8 @@ def owned_cluster(
         workers[owner] += size
     count = Counter(owners)
     return OwnedCluster(
-        Cluster([Node(f"n{i}", size, ps=ps) for i, size in enumerate(sizes)]),
-        tuple(User(id, workers[id], workers[id], ps * count[id]) for id in ids),
+        Cluster([Node(f"n{i}", size, ps=1) for i, size in enumerate(sizes)]),
+        tuple(User(id, workers[id], workers[id], count[id]) for id in ids),
         tuple(owners),
     )
 
@@ -126,9 +122,6 @@ def revenue_instance(
     servers: int = 100,
     users: int = 14,
     utility: Law = "linear",
-    span: int = 24,
-    large: float = LARGE_SHARE,
-    ps: int = 1,
     seed: int = 0,
 ) -> tuple[Instance[ParameterServerJob], Parameters]:
     """Return the synthetic workload of Wang et al. (2023), section 5.1, in slots of an hour.
@@ -167,8 +160,7 @@ def revenue_instance(
     (2998, 6851)
     """
     at_least("jobs", jobs, 0)
-    at_least("span", span, 1)
-    made = owned_cluster(servers, users=users, large=large, ps=ps, seed=seed)
+    made = owned_cluster(servers, users=users, seed=seed)
     parameters = {**bandwidths(seed), "owners": made.owners}
     drawn = stream(seed, 14).random((jobs, 10))
     owner = invert([user.weight for user in made.users], drawn[:, 1]).tolist()
@@ -176,7 +168,7 @@ def revenue_instance(
     named = tuple(
         ParameterServerJob(id=f"j{i}", user=made.users[u].id, release=release, **fields)
         for i, (u, release, fields) in enumerate(
-            zip(owner, _whole(drawn[:, 0], (1, span)), rows, strict=True)
+            zip(owner, _whole(drawn[:, 0], RELEASES), rows, strict=True)
         )
     )
     name = f"revenue-{utility}-{jobs}x{servers}x{users}-seed{seed}"

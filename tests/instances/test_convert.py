@@ -76,14 +76,6 @@ def test_jobs_stay_in_the_papers_ranges(pairs: list[tuple[int, int]], seed: int)
         assert slots[one.id] < slots[two.id]
 
 
-@pytest.mark.parametrize("service", [(10, 10), (300, 300), (10, 300), (100.5, 200.25)])
-def test_the_range_of_slots_can_be_chosen(service: tuple[float, float]) -> None:
-    made = to_rar_instance(trace(*rows((1, 5), (2, 6), (3, 7))), CLUSTER, service=service).instance
-    slots = [job.iterations * tau(job) for job in made.jobs]
-    middle = (service[0] + service[1]) / 2
-    assert slots == pytest.approx([service[0], middle, service[1]], abs=1e-5)
-
-
 def test_gangs_beyond_the_cluster_are_rejected_and_do_not_count() -> None:
     log = trace(*rows((9, 5), (1, 6), (128, 7), (8, 8), (2, 9)))
     made = to_rar_instance(log, CLUSTER, jobs=2, pick="first")
@@ -123,10 +115,6 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "too many": ({"jobs": 3}, "jobs=3 exceeds the 2 jobs of 'log' that fit"),
     "negative": ({"jobs": -1}, "jobs=-1 is below 0"),
     "pick": ({"pick": "last"}, "pick='last' is not one of 'first', 'sample'"),
-    "service order": ({"service": (100, 50)}, r"service=\(100, 50\) is not a range"),
-    "service above": ({"service": (50, 301)}, r"within \[10, 300\] slots"),
-    "service below": ({"service": (9, 50)}, r"within \[10, 300\] slots"),
-    "service nan": ({"service": (50, float("nan"))}, r"within \[10, 300\] slots"),
     "seed": ({"seed": -1}, "seed=-1 is below 0"),
 }
 
@@ -340,9 +328,9 @@ def test_hours_count_from_the_window(
 @pytest.mark.parametrize("utility", ["linear", "convex"])
 def test_what_a_trace_does_not_tell_is_drawn_as_in_the_synthetic_workload(utility: Any) -> None:
     made, parameters = to_revenue_instance(
-        HOURS, servers=9, utility=utility, chunks="drawn", large=0.8, ps=2, seed=3
+        HOURS, servers=9, utility=utility, chunks="drawn", seed=3
     )
-    drawn, same = revenue_instance(5, servers=9, users=3, utility=utility, large=0.8, ps=2, seed=3)
+    drawn, same = revenue_instance(5, servers=9, users=3, utility=utility, seed=3)
     assert made.instance.cluster == drawn.cluster
     for name in ("gpus", "epochs", "minibatches", "rates", "utility"):
         one, other = ([getattr(job, name) for job in of.jobs] for of in (made.instance, drawn))
@@ -362,8 +350,6 @@ WRONG_REVENUE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "servers": ({"servers": 2}, ValueError, "servers=2 are fewer than the 3 users, each owns one"),
     "utility": ({"utility": "x"}, ValueError, "utility='x' is not one of 'linear', 'convex'"),
     "chunks": ({"chunks": "x"}, ValueError, "chunks='x' is not one of 'requested', 'drawn'"),
-    "large": ({"large": 2}, ValueError, r"large=2 is not a share within \[0, 1\]"),
-    "ps": ({"ps": 0}, ValueError, "ps=0 is below 1"),
     "seed": ({"seed": -1}, ValueError, "seed=-1 is below 0"),
 }
 

@@ -16,13 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from few import first
-from gangsched.instances import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric, io
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Job,
+    TargetMetric,
+    deadlines,
+    io,
+)
 from gangsched.instances.deadlines import (
     MODELS,
+    _forced,
     deadline_instance,
     helios_like_workload,
     philly_like_workload,
-    queue_load,
     queue_snapshot,
     split_speed,
     testbed_workload,
@@ -63,12 +71,6 @@ def test_families_have_their_shares(family: Any, expected: tuple[float, ...]) ->
     assert tuple(shares(made).values()) == pytest.approx(expected, abs=0.03)
 
 
-def test_own_shares_and_no_targets() -> None:
-    made = deadline_instance(PLAIN, shares={"soft": 3, "best": 1}, performance=0)
-    assert shares(made) == pytest.approx({"strict": 0, "soft": 0.75, "best": 0.25}, abs=0.03)
-    assert {type(job.stopping) for job in made.jobs} == {Iterations}
-
-
 def test_what_a_job_was_it_stays() -> None:
     made = deadline_instance(PLAIN)
     fields = "id", "gpus", "release", "work", "user", "weight"
@@ -98,8 +100,8 @@ def test_deadlines_follow_the_rules_of_the_paper() -> None:
 
 def test_short_soft_deadlines_still_rise() -> None:
     jobs = [Job(id=f"j{i}", gpus=1, work=1) for i in range(50)]
-    made = deadline_instance(Instance(NODES, jobs), shares={"soft": 1})
-    assert {tuple(at for at, _ in job.rewards) for job in made.jobs} == {(1, 2, 3, 4)}
+    made = deadline_instance(Instance(NODES, jobs))
+    assert {tuple(at for at, _ in job.rewards) for job in made.jobs} == {(1, 2, 3, 4), (1,), ()}
 
 
 def test_targets_save_epochs_as_printed_and_leave_the_work() -> None:
@@ -269,15 +271,17 @@ def test_hostile_gangs_of_small_nodes() -> None:
 @pytest.mark.parametrize("load", [0.8, 1.5])
 def test_a_queue_has_its_load(mix: Any, load: float) -> None:
     queue = queue_snapshot(1000, mix=mix, load=load)
-    assert 0.95 * load < queue_load(queue) <= load
+    assert 0.95 * load < _forced(queue.jobs) / queue.cluster.gpus <= load
     assert all(job.release == 0 for job in queue.jobs)
     assert max(job.gpus for job in queue.jobs) <= queue.cluster.gpus
     assert shares(queue) == pytest.approx({"strict": 0.3, "soft": 0.6, "best": 0.1}, abs=0.05)
     assert all(job.rewards[0][0] >= (job.work or 0) for job in queue.jobs if job.rewards)
 
 
-def test_aged_jobs_have_work_and_time_behind_them() -> None:
-    fresh, old = (queue_snapshot(2000, aged=aged, seed=4) for aged in (0.0, 0.6))
+def test_aged_jobs_have_work_and_time_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = queue_snapshot(2000, seed=4)
+    monkeypatch.setattr(deadlines, "AGED", 0.0)
+    fresh = queue_snapshot(2000, seed=4)
     assert all(1200 <= (job.work or 0) <= 259_200 for job in fresh.jobs)
     changed = 0
     for a, b in zip(fresh.jobs, old.jobs, strict=True):
@@ -306,8 +310,8 @@ def by_hand(jobs: list[DeadlineJob], t: Fraction) -> Fraction:
 @given(deadline_instances(max_jobs=5, max_work=40, latest=60))
 def test_the_load_is_the_largest_over_all_times(instance: Instance[DeadlineJob]) -> None:
     jobs = list(instance.jobs)
-    most = max(by_hand(jobs, Fraction(t, 2)) for t in range(1, 121)) / instance.cluster.gpus
-    assert queue_load(instance) == pytest.approx(float(most), rel=1e-12)
+    most = max(by_hand(jobs, Fraction(t, 2)) for t in range(1, 121))
+    assert _forced(jobs) == pytest.approx(float(most), rel=1e-12)
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -323,28 +327,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: deadline_instance(ONE([Job(id="j3", gpus=1)])),
         "job 'j3': work=None, a deadline needs a run time",
     ),
-    "queue gang": (
-        lambda: queue_load(ONE([DeadlineJob(id="j3", gpus=9, work=9)])),
-        "job 'j3': gpus=9 exceeds the cluster's 8",
-    ),
     "family": (
         lambda: deadline_instance(PLAIN, family="mix3"),  # type: ignore[arg-type]
         "family='mix3' is not one of 'slo', 'mix1', 'mix2'",
     ),
     "family of a queue": (lambda: queue_snapshot(9, family="x"), "family='x' is not one"),  # type: ignore[arg-type]
-    "kind": (
-        lambda: deadline_instance(PLAIN, shares={"hard": 1}),
-        "shares: 'hard' is not one of 'strict', 'soft', 'best'",
-    ),
-    "share": (
-        lambda: deadline_instance(PLAIN, shares={"soft": -1}),
-        "shares: soft=-1 is not a number >= 0",
-    ),
-    "no shares": (lambda: deadline_instance(PLAIN, shares={"soft": 0}), "has nothing above 0"),
-    "performance": (
-        lambda: deadline_instance(PLAIN, performance=1.5),
-        "performance=1.5 is not within 0 and 1",
-    ),
     "seed": (lambda: deadline_instance(PLAIN, seed=-1), "seed=-1 is below 0"),
     "model": (lambda: split_speed("gpt", 2), "model='gpt' is not one of 'resnet18', "),
     "gpus": (lambda: split_speed("bert", 0), "gpus=0 is below 1"),
@@ -364,7 +351,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "queue": (lambda: queue_snapshot(0), "jobs=0 is below 1"),
     "load": (lambda: queue_snapshot(9, load=0), "load=0 is not a positive number"),
-    "aged": (lambda: queue_snapshot(9, aged=2), "aged=2 is not within 0 and 1"),
     "mix": (lambda: queue_snapshot(9, mix="x"), "mix='x' is not one of 'philly', 'helios'"),  # type: ignore[arg-type]
 }
 
