@@ -17,7 +17,6 @@ from gangsched.solvers.irmp.astraea import (
     Round,
     a_max_irev,
     a_round,
-    accounts,
     astraea,
     lemma_1,
     prices_at,
@@ -31,7 +30,7 @@ from gangsched.solvers.irmp.response import (
     facts_of,
     run_options,
 )
-from gangsched.solvers.result import Refuted, Result
+from gangsched.solvers.result import Result
 
 CHUNKS = {"11": 2, "12": 3, "21": 2, "22": 30}
 THETA = np.array([[16.0, 16.0]])
@@ -130,28 +129,6 @@ def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
 # --- what is not ---------------------------------------------------------------------------------
 
 
-def papers_schedule() -> gs.Schedule:
-    """Jobs 11, 21, 12 as Section 4.2 says."""
-    return gs.Schedule.of(
-        [
-            gs.Segment(0, 8, 10, {0: 2}, ps={0: 1}),
-            gs.Segment(1, 10, 12, {1: 2}, ps={1: 1}),
-            gs.Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
-        ]
-    )
-
-
-def test_the_second_user_gains_8_of_16_and_not_6() -> None:
-    """W3: Section 4.3 is right, Section 4.2 is not. The first user gets the other 8 of its 16."""
-    problem = example("11", "21", "12")
-    assert problem.violations(papers_schedule()) == []
-    money = accounts(problem, papers_schedule(), PARAMS)
-    assert money.stage.tolist() == [1, 1, 2]
-    assert money.payment.tolist() == [0, 0, pytest.approx(4 * 3 * 1 + 4 * 1 * 1)]
-    assert money.income[1, 2] == pytest.approx(4 + 4 / 3 + 2 + 2 / 3)
-    assert money.income[:, 2].tolist() == pytest.approx([8, 8])
-
-
 def test_nothing_is_shared_and_nobody_pays() -> None:
     """W4: j12 fits into what its user has left, on one server for 3 slots, and gains 85, not 76."""
     problem = example("11", "21", "12", "22")
@@ -208,19 +185,6 @@ def test_lambda_of_lemma_1_lets_no_job_earn_anything(ids: tuple[str, ...], lam: 
     starts = runs(problem, result.solution)
     assert min(start for start, _ in starts.values()) == 4 * lam
     assert all(problem.value(j, end) < 0 for j, (_, end) in enumerate(starts.values()))
-
-
-def test_as_printed_the_last_job_runs_with_one_parameter_server() -> None:
-    """W8: in interval 4 on 8 workers, of which 6 are away from the PS that serves one of them."""
-    problem = example("11", "21", "12", "22")
-    printed = astraea(problem, params=AstraeaParams(lam=2, theta=16.0, literal=True))
-    assert isinstance(printed, Refuted)
-    assert printed.violations == (
-        "bandwidth (3i): job '22' has 6 workers of bandwidth 1 away from 1 PSs of 1 on node 's1'",
-    )
-    assert printed.solution is not None
-    last = list(printed.solution)[-1]
-    assert (last.start, last.end, dict(last.gpus)) == (32, 47, {0: 2, 1: 2, 2: 2, 3: 2})
 
 
 def test_a_job_waits_for_a_round_as_long_as_it_is() -> None:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gangsched as gs
 from gangsched.analysis.driving.drive import drive
@@ -88,14 +86,6 @@ def test_many_profilers_outweigh_a_deadline() -> None:
         found = branch_and_bound(replace(many, lexicographic=lexicographic))
         assert found.solution is not None
         assert (0 in set(found.solution.job.tolist())) is deadline
-
-
-def test_with_aligned_cells_proposition_1_refuses_what_fits() -> None:
-    """U10: GPUs 0 and 3 of a node of 4 are two cells of level 0, or a gang of 2."""
-    aligned = (2, 0, 0, 0)
-    assert not fits_cells((0, 1, 0, 0), aligned)
-    assert place_cells((0, 1, 0, 0), [2]) == [(1, 0)]
-    assert fits_cells((0, 1, 0, 0), free_cells([2]))
 
 
 def test_a_job_that_cannot_meet_a_deadline_any_more_is_worth_nothing() -> None:
@@ -177,39 +167,11 @@ def test_who_renews_stays_where_it_is() -> None:
 # --- leases --------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 5000), st.integers(-100, 9000), st.integers(1, 1000))
-def test_lossless_terms_refuse_nobody_who_can_be_in_time(
-    work: int, deadline: int, lease: int
-) -> None:
-    """U7: L of the first Q leases are enough wherever they lie, of Q + 1 they are not."""
-    terms = lease_terms(work, deadline, lease=lease)
-    assert (terms is not None) is (deadline >= work)
-    if terms is None:
-        return
-    needed, within = terms
-    last = work - (needed - 1) * lease  # seconds of the last lease
-    assert 0 < last <= lease
-    assert (within - 1) * lease + last <= deadline < within * lease + last
-    printed = lease_terms(work, deadline, lease=lease, rounding="paper")
-    assert printed is None or (printed.needed == needed and printed.within <= within)
-
-
 def test_rounding_twice_asks_for_more_leases() -> None:
     """U7: 1250 s are 3 leases, and at 0.7 of the speed 5; but 1250 / 0.7 s fit into 3."""
     one = {"lease": T, "speed": 700_000}
     assert lease_terms(1250, 6000, **one, rounding="paper") == (5, 10)
     assert lease_terms(1250, 6000, **one).needed == 3  # type: ignore[union-attr]
-
-
-def test_leases_that_suspensions_need_have_no_fixed_point() -> None:
-    """U11: work 40, T 10, t_sr 1, m = 5: four leases need five, five need four, and so on."""
-
-    def leases(n: int) -> int:
-        times, share = mean_interruptions(n, 5)
-        return -(-(40 * share + 1 * times) // (10 * share))
-
-    assert (leases(4), leases(5)) == (5, 4)
-    assert lease_terms(40, 50, lease=10, cost=1) == (5, 5)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 4), (3, 5), (4, 7), (6, 6)])

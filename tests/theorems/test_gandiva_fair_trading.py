@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.analysis.papers.claim import Sides, Verdict, run
+from gangsched.analysis.papers.claim import Sides
 from gangsched.analysis.papers.gandiva_fair.claims import TRADING, table_3
 from gangsched.analysis.papers.gandiva_fair.misreports import (
     KINDS,
@@ -14,36 +14,14 @@ from gangsched.analysis.papers.gandiva_fair.misreports import (
     find_misreport,
     price_of_manipulation,
 )
-from gangsched.analysis.papers.gandiva_fair.tiny import Lie, draw_market, two_models
+from gangsched.analysis.papers.gandiva_fair.tiny import Lie, two_models
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
-from gangsched.solvers.gandiva_fair.market import best_allocation
-from gangsched.solvers.gandiva_fair.trading import trade, traded_allocation
+from gangsched.solvers.gandiva_fair.trading import trade
 
 CLAIMS = {claim.id: claim for claim in TRADING}
-REFUTED = [
-    (claim.id, name)
-    for claim in TRADING
-    if claim.verdict is Verdict.REFUTED
-    for name in claim.counterexamples
-]
 FOUR = two_models(80, 16, (1.25, 1.4, 5, 6.25))
 TWO = two_models(40, 8, (1.25, 6.25))
-
-
-@pytest.mark.parametrize(("claim", "name"), REFUTED)
-def test_every_counterexample_breaks_its_claim(claim: str, name: str) -> None:
-    one = CLAIMS[claim]
-    found = one.check(one.counterexamples[name]())  # type: ignore[arg-type]
-    assert isinstance(found, Sides)
-    assert not found.holds
-
-
-@pytest.mark.parametrize("claim", [c.id for c in TRADING if c.verdict is not Verdict.REFUTED])
-def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
-    row = run(CLAIMS[claim], seed=2)  # type: ignore[arg-type]
-    assert row.tried
-    assert not row.contradicted, row.worst
 
 
 def sides(claim: str, name: str) -> tuple[float, float]:
@@ -133,21 +111,6 @@ def test_with_a_cap_nash_welfare_leaves_a_user_below_its_fair_share() -> None:
     assert sides("nash-fair-share-demand", "one job each") == pytest.approx((1.5, 1.25), rel=1e-5)
 
 
-@pytest.mark.slow
-def test_a_thousand_random_markets_pass_the_checker() -> None:
-    strict = 0
-    for seed in range(1000):
-        market = draw_market(np.random.default_rng([seed, 6]), demand=seed % 2 == 0)
-        found, best = traded_allocation(market), best_allocation(market)
-        assert found.solution is not None
-        assert found.objective is not None
-        assert best.objective is not None
-        assert market.violations(found.solution) == []
-        assert found.objective <= best.objective * (1 + 1e-9)
-        strict += found.objective < best.objective * (1 - 1e-6)
-    assert strict > 300
-
-
 # --- the search ----------------------------------------------------------------------------------
 
 
@@ -167,13 +130,6 @@ def test_what_is_found_is_what_they_get(kind: str) -> None:
     for market in (table_3(), FOUR):
         found = find_misreport(market, kind=kind)  # type: ignore[arg-type]
         assert found.gained == pytest.approx(checked(market, found))
-
-
-@pytest.mark.parametrize("kind", ["lie", "slow-down"])
-def test_the_second_of_four_users_gains_more_than_a_fifth(kind: str) -> None:
-    found = find_misreport(FOUR, kind=kind)  # type: ignore[arg-type]
-    assert found.users == (1,)
-    assert found.gain == pytest.approx(40 / 32.8 - 1)
 
 
 def test_the_best_lies_come_near_to_their_limits() -> None:

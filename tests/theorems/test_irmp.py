@@ -29,8 +29,6 @@ from gangsched.solvers.irmp.astraea import (
     accounts,
     astraea,
     batch_sche,
-    lemma_1,
-    thetas,
 )
 from gangsched.solvers.irmp.response import best_response
 from gangsched.solvers.result import Refuted, Result
@@ -66,20 +64,6 @@ EXAMPLE = AstraeaParams(theta=16.0, lam=2)
 # --- the example ---------------------------------------------------------------------------------
 
 
-def test_the_repaired_algorithm_shares_nothing_in_the_example() -> None:
-    """j12 runs on 2 workers of u1's quota: 85 = 94 - 9 for (8, 11] beats 76 of the paper."""
-    result = solved(paper_example(("11", "21", "12", "22")), replace(EXAMPLE, order="index"))
-    assert times(result.solution) == [(0, 8, 10), (1, 10, 12), (2, 8, 11), (3, 64, 94)]
-    assert result.objective == 86 + 82 + 84 - 82
-    assert not any(result.info["payments"].values())
-
-
-def test_by_users_the_second_job_of_the_first_user_comes_before_the_second_user() -> None:
-    result = solved(paper_example(), EXAMPLE)
-    assert times(result.solution) == [(0, 8, 10), (1, 9, 12), (2, 10, 12), (3, 64, 94)]
-    assert result.objective == 86 + 82 + 82 - 82
-
-
 # --- Lemma 1 -------------------------------------------------------------------------------------
 
 
@@ -95,14 +79,6 @@ def test_no_lambda_brings_j21_to_the_first_slot(lam: int) -> None:
     problem = paper_example(("11", "21"))
     found = solved(problem, replace(EXAMPLE, lam=lam))
     assert found.info["ideal"] == 96 + 92
-
-
-def test_the_lambda_of_lemma_1_in_the_example() -> None:
-    """F = 96 + 94 + 96 + 40 with f_min = 40; 286 and 94 without j22; sigma = 16."""
-    problem = paper_example()
-    theta = thetas(problem, range(4), 16.0)
-    assert lemma_1(problem, range(4), theta) == 33
-    assert lemma_1(problem, range(3), theta) == 18
 
 
 def test_a_round_may_take_the_decoy_and_lambda_is_one() -> None:

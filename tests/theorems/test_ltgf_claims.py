@@ -94,12 +94,6 @@ def test_the_job_that_is_behind_now_is_not_the_one_that_will_be() -> None:
     assert sides("algorithm-2", "old and new") == (Fraction(50, 101), Fraction(3, 10))
 
 
-def test_a_smaller_case_of_algorithm_2_needs_two_jobs() -> None:
-    """With one job there is nothing to choose."""
-    one = tiny.OneUser(2, 1, (tiny.RoundJob(Fraction(3), Fraction(1), Fraction(1), 2),))
-    assert one.greedy(one.current) == one.greedy(one.missed) == (0,)
-
-
 def test_the_user_that_is_behind_gets_the_wrong_job() -> None:
     """Both users are owed 2: 3/2 and 1/2 with the first job of the second user, else 1 and 1."""
     problem = CLAIMS["two-phase"].counterexamples["1, then 2 of 2 GPUs"]()

@@ -5,7 +5,7 @@ What is true of the small cases is worked out here by other means than in the pa
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -243,7 +243,7 @@ def test_gangs_of_one_size_need_no_more_than_the_prefixes_and_least_laxity(case:
 # --- arithmetic ----------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 60), st.integers(1, 80), st.integers(1, 15))
+@given(st.integers(1, 5000), st.integers(-100, 9000), st.integers(1, 1000))
 def test_no_deadline_is_lost_to_rounding(work: int, deadline: int, lease: int) -> None:
     terms = lease_terms(work, deadline, lease=lease)
     assert (terms is None) == (deadline < work)
@@ -252,6 +252,10 @@ def test_no_deadline_is_lost_to_rounding(work: int, deadline: int, lease: int) -
         assert 0 < last <= lease
         # the last of Q leases begins in time for the last part, one later does not
         assert (terms.within - 1) * lease + last <= deadline < terms.within * lease + last
+        printed = lease_terms(work, deadline, lease=lease, rounding="paper")
+        if printed is not None:
+            assert printed.needed == terms.needed
+            assert printed.within <= terms.within
 
 
 def test_the_printed_rounding_refuses_a_second_in_time() -> None:
@@ -261,18 +265,6 @@ def test_the_printed_rounding_refuses_a_second_in_time() -> None:
     for work, deadline in product(range(1, 9), range(1, 9)):
         printed = lease_terms(work, deadline, lease=1, rounding="paper")
         assert (printed is None) == (deadline < work)
-
-
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 4), (2, 4), (3, 5), (4, 4), (3, 6)])
-def test_eq_3_is_the_mean_over_all_orders(n: int, m: int) -> None:
-    cuts = []
-    for order in set(permutations([True] * n + [False] * (m - n))):
-        runs = sum(
-            held and not before for before, held in zip((False, *order), order, strict=False)
-        )
-        cuts.append(runs - 1)
-    top, bottom = mean_interruptions(n, m)
-    assert sum(cuts) * bottom == top * len(cuts)
 
 
 def test_the_iteration_of_eq_3_goes_4_5_4() -> None:
@@ -298,21 +290,6 @@ def test_21_profilers_outweigh_a_deadline_worth_20_and_20_do_not() -> None:
     assert holds("weights", kind(21, ((21, 20),), 19))
     assert holds("weights", kind(19, ((19, 20),), 21))
     assert holds("weights-lexicographic", kind(21, ((21, 20),), 21))
-
-
-def test_the_problem_prefers_21_profilers_too_unless_lexicographic() -> None:
-    late = DeadlineJob(id="late", gpus=24, work=600, rewards=[(600, 20)])
-    new = [DeadlineJob(id=f"new{i}", gpus=1, work=600) for i in range(21)]
-    instance = Instance(Cluster.of_sizes([8] * 3), [late, *new])
-    for lexicographic in (False, True):
-        problem = UniSched(
-            instance,
-            profilers=frozenset(range(1, 22)),
-            lexicographic=lexicographic,
-            overhead=0,
-        )
-        small = sum(problem.small_value(i, 1_000_000) for i in range(1, 22))
-        assert (small > 20) is not lexicographic
 
 
 @pytest.mark.parametrize("nodes", [3, 6])
