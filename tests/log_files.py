@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gangsched.instances import Trace
 from gangsched.instances.traces import READERS, read_gavel
@@ -31,188 +32,246 @@ def text(path: Path, *lines: str) -> Path:
     return path
 
 
-def when(minutes: int) -> str:
-    return str(START + timedelta(minutes=minutes))
-
-
-def table(header: str, rows: list[str]) -> str:
-    return "\n".join([header, *rows]) + "\n"
-
-
-def alibaba(rows: list[Line]) -> str:
-    return table(
-        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
-        "deletion_time,scheduled_time",
-        [
-            f"{i},1,1,{r.gpus},1000,,LS,Failed,{60 * r.submit},{60 * (r.submit + r.duration) + 7},"
-            f"{60 * r.submit + 7}"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def acme(rows: list[Line]) -> str:
-    return table(
-        "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,"
-        "queue,gpu_time",
-        [
-            f"{i},{r.user},1,{r.gpus},16,Other,FAILED,{when(r.submit)}+08:00,"
-            f"{when(r.submit + 3)}+08:00,{when(r.submit + 3 + r.duration)}+08:00,9,180,9.0"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def alibaba_pai(rows: list[Line]) -> str:
-    return "".join(
-        f"j,{i},{r.gpus}.0,Terminated,{60 * r.submit}.0,{60 * (r.submit + r.duration)}.0,600.0,"
-        "29.3,100.0,MISC\n"
-        for i, r in enumerate(rows, 1)
-    )
-
-
-def alibaba_spot(rows: list[Line]) -> str:
-    return table(
-        "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,"
-        "job_type",
-        [
-            f"{i},{r.user},A10,8,{r.gpus},1,{60 * r.submit},{60 * r.duration},HP"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def supercloud(rows: list[Line]) -> str:
-    first = 1609459200
-    return table(
-        "id_job,id_user,time_submit,time_start,time_end,tres_alloc,tres_req,state,nodes_alloc",
-        [
-            f"{i},{r.user},{first + 60 * r.submit},{first + 60 * r.submit + 5},"
-            f'{first + 60 * (r.submit + r.duration) + 5},"1=40,2=85000,1002={r.gpus}",1=40,3,1'
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def chronus(rows: list[Line]) -> str:
-    return table(
-        "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,"
-        "expect_time_list,expect_value_list,best_effort,job_type",
-        [
-            f"{i},{r.user},{r.gpus},{r.submit},9,vgg16,{r.duration},5,9-19,10-8,0,soft"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def export(rows: list[Line]) -> str:
-    return table(
-        "job;owner;n_gpus;queued;runtime_min",
-        [f"{i};{r.user};{r.gpus};{when(r.submit)};{r.duration}" for i, r in enumerate(rows, 1)],
-    )
-
-
-def gavel(rows: list[Line]) -> str:
-    return "".join(
-        f"A (batch size 1)\tcd x\t-n\t1\t{120 * r.duration}\t{60 * r.submit:f}\t{r.gpus}\n"
-        for r in rows
-    )
-
-
-def helios(rows: list[Line]) -> str:
-    return table(
-        "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
-        "queue",
-        [
-            f"{i},u1,{r.user},{r.gpus},4,1,FAILED,{when(r.submit)},,,{60 * r.duration},0"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def itp(rows: list[Line]) -> str:
-    return table(
-        "job_id,submission_time,duration,num_gpu",
-        [f"{i},{60 * r.submit},{60 * r.duration},{r.gpus}" for i, r in enumerate(rows, 1)],
-    ).rstrip("\n")
-
-
-def philly_csv(rows: list[Line]) -> str:
-    return table(
-        "timestamp,duration,num_gpus,gpu_time,cluster",
-        [f"{when(r.submit)},{60.0 * r.duration},{r.gpus},0,{r.user}" for r in rows],
-    )
-
-
-def philly_json(rows: list[Line]) -> str:
-    return json.dumps(
-        [
-            {
-                "status": "Pass",
-                "vc": r.user,
-                "jobid": str(i),
-                "user": "x",
-                "submitted_time": when(r.submit),
-                "attempts": [
-                    {
-                        "start_time": when(r.submit + 3),
-                        "end_time": when(r.submit + 3 + r.duration),
-                        "detail": [{"ip": "m1", "gpus": list(range(r.gpus))}],
-                    }
-                ],
-            }
-            for i, r in enumerate(rows, 1)
-        ]
-    )
-
-
-def sacct(rows: list[Line]) -> str:
-    return table(
-        "JobID|User|Submit|Start|End|State|AllocTRES",
-        [
-            f"{i}|{r.user}|{when(r.submit).replace(' ', 'T')}|{when(r.submit).replace(' ', 'T')}"
-            f"|{when(r.submit + r.duration).replace(' ', 'T')}|FAILED|cpu=2,gres/gpu={r.gpus}"
-            for i, r in enumerate(rows, 1)
-        ],
-    )
-
-
-def swf(rows: list[Line]) -> str:
-    return "; comment\n" + "".join(
-        f"{i} {60 * r.submit} -1 {60 * r.duration} {r.gpus} -1 -1 -1 -1 -1 1 {r.user} "
-        "-1 -1 -1 -1 -1 -1\n"
-        for i, r in enumerate(rows, 1)
-    )
-
-
-def read_seven(path: str | Path) -> Trace:
-    return read_gavel(path, steps_per_second={"A (batch size 1)": 2})
+def when(minutes: int, sign: str = " ") -> str:
+    return (START + timedelta(minutes=minutes)).isoformat(sign)
 
 
 @dataclass(frozen=True)
 class Format:
-    write: Callable[[list[Line]], str]
+    """A format: a row of it by column, and which columns say what stands in a line."""
+
+    base: Mapping[str, object]
+    of: Callable[[int, Line], Mapping[str, object]]
     read: Callable[[str | Path], Trace]
+    sign: str = ","
+    top: str | None = None  #: the first line; by default the names of the columns
     prefix: str = ""
     users: bool = True
     no_gpus: str = "no GPUs"
     zero: str = "zero duration"
     ids: bool = True  #: that have to be unique
 
+    @property
+    def header(self) -> str:
+        return self.sign.join(self.base) if self.top is None else self.top
+
+    def row(self, **fields: object) -> str:
+        """The row of the base, but for these columns."""
+        given = {**self.base, **fields}
+        assert given.keys() == self.base.keys()
+        return self.sign.join(map(str, given.values()))
+
+    def line(self, number: int, line: Line, **fields: object) -> str:
+        """The row of a line, but for these columns."""
+        return self.row(**{**self.of(number, line), **fields})
+
+    def log(self, *rows: str) -> str:
+        """The rows below the first line."""
+        return "".join(f"{row}\n" for row in ([self.header] * bool(self.header)) + [*rows])
+
+    def write(self, rows: list[Line]) -> str:
+        """A log of these lines."""
+        return self.log(*(self.line(i, row) for i, row in enumerate(rows, 1)))
+
+
+class PhillyJson(Format):
+    """The log of Philly, which is no table."""
+
+    def write(self, rows: list[Line]) -> str:
+        return json.dumps([self.of(i, row) for i, row in enumerate(rows, 1)])
+
+
+def seconds(row: Line, since: int = 0) -> dict[str, int]:
+    """Submission and duration of a line, in seconds."""
+    return {"submit_time": since + 60 * row.submit, "duration": 60 * row.duration}
+
+
+def attempt(row: Line) -> dict[str, Any]:
+    return {
+        "start_time": when(row.submit + 3),
+        "end_time": when(row.submit + 3 + row.duration),
+        "detail": [{"ip": "m1", "gpus": list(range(row.gpus))}],
+    }
+
+
+def columns(names: str, **base: object) -> dict[str, object]:
+    """A row by column: what is given, and the first value for all others."""
+    return {name: base.get(name, base.get("others", "")) for name in names.split()}
+
+
+ALIBABA = columns(
+    "name cpu_milli memory_mib num_gpu gpu_milli gpu_spec qos pod_phase creation_time "
+    "deletion_time scheduled_time",
+    name="p", cpu_milli=4000, memory_mib=1, num_gpu=1, gpu_milli=1000, qos="LS",
+    pod_phase="Succeeded", creation_time=10, deletion_time=50, scheduled_time=20,
+)  # fmt: skip
+ACME = columns(
+    "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time duration "
+    "queue gpu_time",
+    node_num=1, cpu_num=16, type="Other", state="FAILED", duration=9, queue=180, gpu_time=9.0,
+)  # fmt: skip
+PAI = columns(
+    "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type",
+    job_name="j", status="Terminated", plan_cpu=600.0, plan_mem=29.3, plan_gpu=100.0,
+    gpu_type="MISC",
+)  # fmt: skip
+SPOT = columns(
+    "job_name organization gpu_model cpu_request gpu_request worker_num submit_time duration "
+    "job_type",
+    gpu_model="A10", cpu_request=8, worker_num=1, job_type="HP",
+)  # fmt: skip
+SUPERCLOUD = columns(
+    "id_job id_user time_submit time_start time_end tres_alloc tres_req state nodes_alloc",
+    tres_req="1=40", state=3, nodes_alloc=1,
+)  # fmt: skip
+CHRONUS = columns(
+    "job_id user num_gpu submit_time iterations model_name duration interval expect_time_list "
+    "expect_value_list best_effort job_type",
+    job_id=0, user="vc_a", num_gpu=2, submit_time=7, iterations=100, model_name="vgg16",
+    duration=20, interval=5, expect_time_list="30", expect_value_list="10", best_effort=0,
+    job_type="strict",
+)  # fmt: skip
+HELIOS = columns(
+    "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time duration queue",
+    job_id=1, user="uX", vc="vcA", gpu_num=2, cpu_num=4, node_num=1, state="COMPLETED",
+    submit_time="2020-06-09 18:41:01", start_time="2020-06-09 19:00:00",
+    end_time="2020-06-09 19:01:00", duration=60, queue=1139,
+)  # fmt: skip
+SACCT = columns(
+    "JobID User Account Partition Submit Start End ElapsedRaw State AllocTRES ReqTRES",
+    JobID=100, User="ann", Account="lab", Partition="gpu", Submit="2024-01-05T10:00:00",
+    Start="2024-01-05T10:01:00", End="2024-01-05T10:02:00", ElapsedRaw=60, State="COMPLETED",
+    AllocTRES="billing=8,cpu=8,gres/gpu=4,mem=64G,node=1",
+    ReqTRES="billing=8,cpu=8,gres/gpu=4,mem=64G,node=1",
+)  # fmt: skip
+SWF = columns(
+    "job submit wait run allocated cpu memory requested requested_time requested_memory status "
+    "user group executable queue partition preceding think",
+    job=1, submit=0, run=60, allocated=4, status=1, others=-1,
+)  # fmt: skip
+GAVEL = columns(
+    "job_type command steps_option needs_data total_steps arrival gpus",
+    job_type="A (batch size 1)", command="cd x", steps_option="-n", needs_data=1,
+)  # fmt: skip
+EPOCH = 1609459200
 
 FORMATS = {
-    "acme": Format(acme, READERS["acme"], ids=False),
-    "alibaba": Format(alibaba, READERS["alibaba"], users=False),
-    "alibaba-pai": Format(alibaba_pai, READERS["alibaba-pai"], prefix="j/", users=False, ids=False),
-    "alibaba-spot": Format(alibaba_spot, READERS["alibaba-spot"], ids=False),
-    "chronus": Format(chronus, READERS["chronus"]),
-    "csv": Format(export, partial(READERS["csv"], columns="id=job")),
-    "gavel": Format(gavel, read_seven, prefix="row", users=False, ids=False),
-    "helios": Format(helios, READERS["helios"]),
-    "itp": Format(itp, READERS["itp"], users=False),
-    "philly-csv": Format(philly_csv, READERS["philly-csv"], prefix="row", ids=False),
-    "philly-json": Format(philly_json, READERS["philly-json"], no_gpus="no GPUs in any attempt"),
-    "sacct": Format(sacct, READERS["sacct"]),
-    "supercloud": Format(supercloud, READERS["supercloud"], ids=False),
-    "swf": Format(swf, READERS["swf"], no_gpus="no processors", zero="zero run time"),
-}
+    "acme": Format(
+        ACME,
+        lambda i, r: {
+            "job_id": i, "user": r.user, "gpu_num": r.gpus,
+            "submit_time": f"{when(r.submit)}+08:00",
+            "start_time": f"{when(r.submit + 3)}+08:00",
+            "end_time": f"{when(r.submit + 3 + r.duration)}+08:00",
+        },
+        READERS["acme"], ids=False,
+    ),
+    "alibaba": Format(
+        ALIBABA,
+        lambda i, r: {
+            "name": i, "num_gpu": r.gpus, "creation_time": 60 * r.submit,
+            "deletion_time": 60 * (r.submit + r.duration) + 7,
+            "scheduled_time": 60 * r.submit + 7,
+        },
+        READERS["alibaba"], users=False,
+    ),
+    "alibaba-pai": Format(
+        PAI,
+        lambda i, r: {
+            "task_name": i, "inst_num": f"{r.gpus}.0", "start_time": 60.0 * r.submit,
+            "end_time": 60.0 * (r.submit + r.duration),
+        },
+        READERS["alibaba-pai"], top="", prefix="j/", users=False, ids=False,
+    ),
+    "alibaba-spot": Format(
+        SPOT,
+        lambda i, r: {
+            "job_name": i, "organization": r.user, "gpu_request": r.gpus, **seconds(r)
+        },
+        READERS["alibaba-spot"], ids=False,
+    ),
+    "chronus": Format(
+        CHRONUS,
+        lambda i, r: {
+            "job_id": i, "user": r.user, "num_gpu": r.gpus, "submit_time": r.submit,
+            "iterations": 9, "duration": r.duration, "expect_time_list": "9-19",
+            "expect_value_list": "10-8", "job_type": "soft",
+        },
+        READERS["chronus"],
+    ),
+    "csv": Format(
+        columns("job owner n_gpus queued runtime_min"),
+        lambda i, r: {
+            "job": i, "owner": r.user, "n_gpus": r.gpus, "queued": when(r.submit),
+            "runtime_min": r.duration,
+        },
+        partial(READERS["csv"], columns="id=job"), sign=";",
+    ),
+    "gavel": Format(
+        GAVEL,
+        lambda i, r: {
+            "total_steps": 120 * r.duration, "arrival": f"{60 * r.submit:f}", "gpus": r.gpus
+        },
+        partial(read_gavel, steps_per_second={"A (batch size 1)": 2}),
+        sign="\t", top="", prefix="row", users=False, ids=False,
+    ),
+    "helios": Format(
+        HELIOS,
+        lambda i, r: {
+            "job_id": i, "vc": r.user, "gpu_num": r.gpus, "submit_time": when(r.submit),
+            "start_time": "", "end_time": "", "duration": 60 * r.duration,
+        },
+        READERS["helios"],
+    ),
+    "itp": Format(
+        columns("job_id submission_time duration num_gpu"),
+        lambda i, r: {
+            "job_id": i, "submission_time": 60 * r.submit, "duration": 60 * r.duration,
+            "num_gpu": r.gpus,
+        },
+        READERS["itp"], users=False,
+    ),
+    "philly-csv": Format(
+        columns("timestamp duration num_gpus gpu_time cluster", gpu_time=0),
+        lambda i, r: {
+            "timestamp": when(r.submit), "duration": 60.0 * r.duration, "num_gpus": r.gpus,
+            "cluster": r.user,
+        },
+        READERS["philly-csv"], prefix="row", ids=False,
+    ),
+    "philly-json": PhillyJson(
+        {},
+        lambda i, r: {
+            "status": "Pass", "vc": r.user, "jobid": str(i), "user": "x",
+            "submitted_time": when(r.submit), "attempts": [attempt(r)],
+        },
+        READERS["philly-json"], no_gpus="no GPUs in any attempt",
+    ),
+    "sacct": Format(
+        SACCT,
+        lambda i, r: {
+            "JobID": i, "User": r.user, "Submit": when(r.submit, "T"),
+            "Start": when(r.submit, "T"), "End": when(r.submit + r.duration, "T"),
+            "ElapsedRaw": 60 * r.duration, "AllocTRES": f"cpu=2,gres/gpu={r.gpus}", "ReqTRES": "",
+        },
+        READERS["sacct"], sign="|",
+    ),
+    "supercloud": Format(
+        SUPERCLOUD,
+        lambda i, r: {
+            "id_job": i, "id_user": r.user, "time_submit": EPOCH + 60 * r.submit,
+            "time_start": EPOCH + 60 * r.submit + 5,
+            "time_end": EPOCH + 60 * (r.submit + r.duration) + 5,
+            "tres_alloc": f'"1=40,2=85000,1002={r.gpus}"',
+        },
+        READERS["supercloud"], ids=False,
+    ),
+    "swf": Format(
+        SWF,
+        lambda i, r: {
+            "job": i, "submit": 60 * r.submit, "run": 60 * r.duration, "allocated": r.gpus,
+            "user": r.user,
+        },
+        READERS["swf"], sign=" ", top="; comment", no_gpus="no processors", zero="zero run time",
+    ),
+}  # fmt: skip

@@ -11,23 +11,9 @@ import pytest
 
 from gangsched.instances import DeadlineJob, User
 from gangsched.instances.traces import read_chronus
-from log_files import text
+from log_files import FORMATS, text
 
-HEADER = (
-    "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,"
-    "expect_time_list,expect_value_list,best_effort,job_type"
-)
-
-
-def row(**fields: object) -> str:
-    """A strict job of 2 GPUs and 20 minutes, but for `fields`."""
-    given = {
-        "job_id": 0, "user": "vc_a", "num_gpu": 2, "submit_time": 7, "iterations": 100,
-        "model_name": "vgg16", "duration": 20, "interval": 5, "expect_time_list": "30",
-        "expect_value_list": "10", "best_effort": 0, "job_type": "strict", **fields,
-    }  # fmt: skip
-    assert ",".join(given) == HEADER
-    return ",".join(map(str, given.values()))
+HEADER, row = FORMATS["chronus"].header, FORMATS["chronus"].row
 
 
 def test_minutes_become_seconds(tmp_path: Path) -> None:
@@ -103,93 +89,6 @@ def test_wrong_options_are_refused(
     path = text(tmp_path / "x.csv", HEADER, row())
     with pytest.raises(ValueError, match=re.escape(message)):
         read_chronus(path, **options)  # type: ignore[arg-type]
-
-
-UNUSABLE = {
-    "no gpus": ({"num_gpu": 0}, "no GPUs"),
-    "zero": ({"duration": 0}, "zero duration"),
-    "no submission": ({"submit_time": ""}, "unknown submission"),
-    "no duration": ({"duration": "None"}, "unknown duration"),
-}
-
-
-@pytest.mark.parametrize(("fields", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_rows_are_counted_by_reason(
-    tmp_path: Path, fields: dict[str, object], reason: str
-) -> None:
-    trace = read_chronus(text(tmp_path / "x.csv", HEADER, row(job_id=1), row(**fields)))
-    assert [job.id for job in trace.jobs] == ["1"]
-    assert (trace.report.skipped, trace.report.places) == ({reason: 1}, {reason: ("line 3",)})
-    assert trace.report.notes == ("job_type of the jobs: strict: 1",)
-
-
-BAD = {
-    "column": (HEADER.replace("user", "owner"), row(), "line 1: column 'user' occurs 0 times"),
-    "short": (HEADER, row()[:-7], "line 2: 11 fields, not the 12 of the header"),
-    "id": (HEADER, f"{row()}\n{row()}", "line 3: job_id='0' occurs at line 2 too, it is unique"),
-    "user": (HEADER, row(user=""), "line 2: user='' is empty, every job has one"),
-    "type": (HEADER, row(job_type=""), "line 2: job_type='' is empty, every job has one"),
-    "gpus": (HEADER, row(num_gpu="two"), "line 2: num_gpu='two' is not an integer"),
-    "negative gpus": (HEADER, row(num_gpu=-2), "line 2: num_gpu=-2 is below 0"),
-    "submission": (HEADER, row(submit_time=-1), "line 2: submit_time=-1 is below 0"),
-    "duration": (HEADER, row(duration=-20), "line 2: duration=-20 is below 0"),
-    "word": (HEADER, row(duration="1h"), "line 2: duration='1h' is not a number"),
-    "unknown type": (
-        HEADER,
-        row(job_type="hard"),
-        "line 2: job_type='hard' is not one of 'strict', 'soft', 'best'",
-    ),
-    "strict and best effort": (
-        HEADER,
-        row(best_effort=1),
-        "line 2: best_effort='1' contradicts job_type='strict', it is 1 for 'best'",
-    ),
-    "best and not": (
-        HEADER,
-        row(job_type="best"),
-        "line 2: best_effort='0' contradicts job_type='best', it is 1 for 'best'",
-    ),
-    "model": (HEADER, row(model_name="gpt"), "line 2: model_name='gpt' is not one of 'alexnet', "),
-    "deadlines do not rise": (
-        HEADER,
-        row(job_type="soft", expect_time_list="30-30", expect_value_list="10-8"),
-        "line 2: expect_time_list=30-30 does not rise from above 0",
-    ),
-    "no deadline": (HEADER, row(expect_time_list=0), "line 2: expect_time_list=0 is not above 0"),
-    "values do not fall": (
-        HEADER,
-        row(job_type="soft", expect_time_list="30-40", expect_value_list="8-8"),
-        "line 2: expect_value_list=8-8 does not fall to above 0",
-    ),
-    "no value": (HEADER, row(expect_value_list=0), "line 2: expect_value_list=0 is not above 0"),
-    "lengths": (
-        HEADER,
-        row(job_type="soft", expect_time_list="30-40"),
-        "line 2: expect_time_list has 2 entries and expect_value_list 1, not equally many",
-    ),
-    "strict with two": (
-        HEADER,
-        row(expect_time_list="30-40", expect_value_list="10-8"),
-        "line 2: expect_time_list has 2 entries, a strict job has one",
-    ),
-    "negative deadline": (
-        HEADER,
-        row(expect_time_list=-30),
-        "line 2: expect_time_list='' is not a number",
-    ),
-    "deadline word": (
-        HEADER,
-        row(expect_time_list="soon"),
-        "line 2: expect_time_list='soon' is not a number",
-    ),
-}
-
-
-@pytest.mark.parametrize(("header", "line", "message"), BAD.values(), ids=BAD)
-def test_malformed_files_are_refused(tmp_path: Path, header: str, line: str, message: str) -> None:
-    path = text(tmp_path / "x.csv", header, line)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
-        read_chronus(path)
 
 
 @pytest.mark.slow

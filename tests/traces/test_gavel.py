@@ -91,40 +91,14 @@ def test_a_job_without_gpus_needs_no_speed(tmp_path: Path) -> None:
     assert read_gavel(path, steps_per_second=tmp_path / "t.json").report.skipped == {"no GPUs": 1}
 
 
-UNUSABLE = {
-    "no gpus": ({"gpus": 0}, "no GPUs"),
-    "no arrival": ({"arrival": ""}, "unknown submission"),
-    "no steps": ({"steps": "None"}, "unknown duration"),
-    "zero": ({"steps": 0}, "zero duration"),
-}
-
-
-@pytest.mark.parametrize("form", [seven, ten])
-@pytest.mark.parametrize(("fields", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_lines_are_counted_by_reason(
-    tmp_path: Path, form: Any, fields: dict[str, Any], reason: str
-) -> None:
-    path = text(tmp_path / "x.trace", form(), form(**fields))
-    trace = read_gavel(path, steps_per_second=SPEEDS)
-    assert [job.id for job in trace.jobs] == ["row1"]
-    assert (trace.report.skipped, trace.report.places) == ({reason: 1}, {reason: ("line 2",)})
-
-
 BAD = {
     "six": (["a\tb\tc\td\te\tf"], "line 1: 6 columns, not 7 or 10"),
     "eight": ([seven() + "\t1"], "line 1: 8 columns, not 7 or 10"),
     "spaces": ([seven().replace("\t", " ")], "line 1: 1 columns, not 7 or 10"),
     "mixed": ([seven(), ten()], "line 2: 10 columns, not the 7 of the first line"),
     "mixed back": ([ten(), "", seven()], "line 3: 7 columns, not the 10 of the first line"),
-    "steps": ([seven(steps="x")], "line 1: total_steps='x' is not a number"),
-    "negative steps": ([seven(), seven(steps=-4)], "line 2: total_steps=-4 is below 0"),
-    "arrival": ([seven(arrival=-1)], "line 1: arrival=-1 is below 0"),
-    "gpus": ([seven(gpus=1.5)], "line 1: gpus='1.5' is not an integer"),
-    "negative gpus": ([ten(gpus=-1)], "line 1: gpus=-1 is below 0"),
     "priority": ([ten(priority=0)], "line 1: priority='0' is not above 0"),
     "no priority": ([ten(priority="")], "line 1: priority='' is not above 0"),
-    "no type": ([seven("")], "line 1: job_type='' is empty, every job has one"),
-    "speed": ([seven(), seven("C")], "line 2: steps_per_second has no job type 'C' on 1 GPUs"),
 }
 
 

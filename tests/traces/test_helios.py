@@ -10,25 +10,11 @@ import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_helios, read_vc_sizes
-from log_files import text
+from log_files import FORMATS, text
 
-HEADER = (
-    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
-)
+HEADER, row = FORMATS["helios"].header, FORMATS["helios"].row
 DAYS = "date,vcA,vcB,vcC,total"
 SIZES = [DAYS, "2020-06-08,8,16,0,24", "2020-06-10,0,24,8,32"]
-
-
-def row(**fields: object) -> str:
-    """A completed job of 2 GPUs and 60 seconds, but for `fields`."""
-    given = {
-        "job_id": 1, "user": "uX", "vc": "vcA", "gpu_num": 2, "cpu_num": 4, "node_num": 1,
-        "state": "COMPLETED", "submit_time": "2020-06-09 18:41:01",
-        "start_time": "2020-06-09 19:00:00", "end_time": "2020-06-09 19:01:00",
-        "duration": 60, "queue": 1139, **fields,
-    }  # fmt: skip
-    assert ",".join(given) == HEADER
-    return ",".join(map(str, given.values()))
 
 
 LOG = [
@@ -52,54 +38,6 @@ def test_rows_become_jobs_of_virtual_clusters(tmp_path: Path) -> None:
         "3 rows read, 3 jobs; out of order: 1 [line 3], sorted; "
         "state of the jobs: CANCELLED: 1, FAILED: 1, NODE_FAIL: 1"
     )
-
-
-UNUSABLE = {
-    "cpu": ({"gpu_num": 0}, "no GPUs"),
-    "cpu, zero": ({"gpu_num": 0, "duration": 0}, "no GPUs"),
-    "no submission": ({"submit_time": ""}, "unknown submission"),
-    "no duration": ({"duration": "None"}, "unknown duration"),
-    "zero": ({"duration": 0}, "zero duration"),
-}
-
-
-@pytest.mark.parametrize(("fields", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_rows_are_counted_by_reason(
-    tmp_path: Path, fields: dict[str, object], reason: str
-) -> None:
-    bad = row(**{"state": "FAILED", **fields})
-    trace = read_helios(text(tmp_path / "x.csv", HEADER, bad, row(job_id=2)))
-    assert [job.id for job in trace.jobs] == ["2"]
-    assert (trace.report.skipped, trace.report.places) == ({reason: 1}, {reason: ("line 2",)})
-    assert trace.report.notes == ("state of the jobs: COMPLETED: 1",)
-
-
-BAD = {
-    "column": (HEADER.replace("gpu_num", "gpus"), row(), "line 1: column 'gpu_num' occurs 0 times"),
-    "short": (HEADER, row()[:-5], "line 2: 11 fields, not the 12 of the header"),
-    "id": (HEADER, row(job_id=""), "line 2: job_id='' is empty, every row has one"),
-    "twice": (HEADER, f"{row()}\n{row()}", "line 3: job_id='1' occurs at line 2 too, it is unique"),
-    "vc": (HEADER, row(vc=""), "line 2: vc='' is empty, every job has a virtual cluster"),
-    "state": (HEADER, row(state=""), "line 2: state='' is empty, every job has one"),
-    "time": (
-        HEADER,
-        row(submit_time="2020-02-30 00:00:00"),
-        "line 2: submit_time='2020-02-30 00:00:00' is not a time of the form",
-    ),
-    "date": (HEADER, row(submit_time="2020-06-09"), "submit_time='2020-06-09' is not a time"),
-    "duration": (HEADER, row(duration=-1), "line 2: duration=-1 is below 0"),
-    "word": (HEADER, row(duration="x"), "line 2: duration='x' is not a number"),
-    "gpus": (HEADER, row(gpu_num="x"), "line 2: gpu_num='x' is not an integer"),
-    "negative gpus": (HEADER, row(gpu_num=-8), "line 2: gpu_num=-8 is below 0"),
-}
-
-
-@pytest.mark.parametrize(("header", "line", "message"), BAD.values(), ids=BAD)
-def test_malformed_logs_are_refused(tmp_path: Path, header: str, line: str, message: str) -> None:
-    path = text(tmp_path / "x.csv", header, line)
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        read_helios(path)
-    assert str(caught.value).startswith(f"{path}: line ")
 
 
 # --- sizes ---------------------------------------------------------------------------------------

@@ -52,75 +52,15 @@ def test_csv_may_be_compressed_quoted_and_in_another_order(tmp_path: Path) -> No
     assert read_philly_csv(path).jobs == EXPECTED
 
 
-def test_unusable_csv_rows_are_counted_by_reason(tmp_path: Path) -> None:
-    bad = [
-        "2017-10-09 06:00:00,66.0,0,0,aaa",
-        "2017-10-09 06:00:00,0.0,1,0,aaa",
-        "2017-10-09 06:00:00,None,1,,aaa",
-        "2017-10-09 06:00:00,,1,,aaa",
-        "None,66,1,66,ccc",
-    ]
-    trace = read_philly_csv(text(tmp_path / "log.csv", HEADER, *bad, *ROWS))
-    assert [job.release for job in trace.jobs] == [0, 120, 120]
-    assert [job.id for job in trace.jobs] == ["row7", "row6", "row8"]
-    assert trace.users == (User("aaa"), User("bbb"))
-    assert trace.report.read == 8
-    assert trace.report.skipped == {
-        "no GPUs": 1,
-        "zero duration": 1,
-        "unknown duration": 2,
-        "unknown submission": 1,
-    }
-    assert trace.report.places == {
-        "no GPUs": ("line 2",),
-        "zero duration": ("line 3",),
-        "unknown duration": ("line 4", "line 5"),
-        "unknown submission": ("line 6",),
-    }
-
-
 def test_a_csv_without_jobs_is_legal(tmp_path: Path) -> None:
     trace = read_philly_csv(text(tmp_path / "log.csv", HEADER))
     assert (trace.jobs, trace.users, trace.origin, trace.report.read) == ((), (), None, 0)
 
 
-BAD_CSV = {
-    "empty": ([], "line 1: the file is empty"),
-    "no header": (ROWS[:1], "line 1: column 'timestamp' occurs 0 times, not once"),
-    "no column": (["timestamp,duration,num_gpus"], "line 1: column 'cluster' occurs 0 times"),
-    "column twice": ([HEADER + ",cluster"], "line 1: column 'cluster' occurs 2 times"),
-    "short": ([HEADER, "2017-10-09 07:02:00,66.0"], "line 2: 2 fields, not the 5 of the header"),
-    "long": ([HEADER, "", ROWS[0] + ",x"], "line 3: 6 fields, not the 5 of the header"),
-    "time": (
-        [HEADER, "2017-13-09 07:02:00,6,1,6,a"],
-        "line 2: timestamp='2017-13-09 07:02:00' is not a time of the form",
-    ),
-    "time form": ([HEADER, "1507532520,6,1,6,a"], "line 2: timestamp='1507532520' is not a time"),
-    "duration": (
-        [HEADER, "2017-10-09 07:02:00,1h,1,6,a"],
-        "line 2: duration='1h' is not a number",
-    ),
-    "negative duration": (
-        [HEADER, "2017-10-09 07:02:00,-6,1,6,a"],
-        "line 2: duration=-6 is below 0",
-    ),
-    "nan": ([HEADER, "2017-10-09 07:02:00,nan,1,6,a"], "line 2: duration=nan is not finite"),
-    "infinite": ([HEADER, "2017-10-09 07:02:00,inf,1,6,a"], "duration=inf is not finite"),
-    "gpus": ([HEADER, "2017-10-09 07:02:00,6,1.5,6,a"], "num_gpus='1.5' is not an integer"),
-    "no gpus": ([HEADER, "2017-10-09 07:02:00,6,,6,a"], "num_gpus='' is not an integer"),
-    "negative gpus": ([HEADER, *ROWS, "2017-10-09 07:02:00,6,-1,6,a"], "line 5: num_gpus=-1 is"),
-    "cluster": ([HEADER, "2017-10-09 07:02:00,6,1,6,"], "line 2: cluster='' is empty"),
-    "quote": ([HEADER, '"2017-10-09,6,1,6,a'], "line 2: not CSV: unexpected end of data"),
-}
-
-
-@pytest.mark.parametrize(("lines", "message"), BAD_CSV.values(), ids=BAD_CSV)
-def test_malformed_csv_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("\n".join(lines))
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+def test_quotation_marks_have_an_end(tmp_path: Path) -> None:
+    path = text(tmp_path / "log.csv", HEADER, '"2017-10-09,6,1,6,a')
+    with pytest.raises(ValueError, match=f"{path}: line 2: not CSV: unexpected end of data"):
         read_philly_csv(path)
-    assert str(caught.value).startswith(f"{path}: line ")
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

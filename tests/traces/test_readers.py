@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from gangsched import testing
 from gangsched.instances import Trace
 from gangsched.instances.traces import READERS, read_auto, recognise, write_trace
-from log_files import FORMATS, Line, alibaba, chronus, gavel, itp, philly_csv, swf
+from log_files import FORMATS, Line
 
 LINES = st.builds(
     Line,
@@ -177,36 +176,38 @@ def test_damaged_files_are_refused_with_the_file_or_read(
         assert len(trace.jobs) == trace.report.kept
 
 
-@pytest.mark.parametrize("name", ["alibaba", "chronus", "gavel", "itp", "philly-csv", "swf"])
+#: columns of a submission and a duration in fractions of a second
+FRACTIONS: dict[str, Callable[[float, float], dict[str, float]]] = {
+    "alibaba": lambda submit, duration: {
+        "creation_time": submit, "deletion_time": 10 + duration, "scheduled_time": 10
+    },
+    "chronus": lambda submit, duration: {"submit_time": submit / 60, "duration": duration / 60},
+    "gavel": lambda submit, duration: {"arrival": submit, "total_steps": 2 * duration},
+    "itp": lambda submit, duration: {"submission_time": submit, "duration": duration},
+    "swf": lambda submit, duration: {"submit": submit, "run": duration},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
 def test_fractions_round_submissions_down_and_durations_up(tmp_path: Path, name: str) -> None:
-    unit = 60 if name == "chronus" else 1
-    submit, duration = 7.9 / unit, 2.1 / unit
-    texts: dict[str, Any] = {
-        "alibaba": alibaba(SEVERAL[:1]).replace("300,367,307", f"{submit},{12.1},{10}"),
-        "chronus": chronus(SEVERAL[:1]).replace(",5,9,vgg16,1,", f",{submit},9,vgg16,{duration},"),
-        "gavel": gavel(SEVERAL[:1]).replace("\t120\t300.000000", f"\t{4.2}\t{submit}"),
-        "itp": itp(SEVERAL[:1]).replace("300,60", f"{submit},{duration}"),
-        "philly-csv": philly_csv(SEVERAL[:1]).replace("60.0", f"{duration}"),
-        "swf": swf(SEVERAL[:1]).replace("300 -1 60", f"{submit} -1 {duration}"),
-    }
-    (job,) = read(tmp_path, name, texts[name]).jobs
+    form, of = FORMATS[name], FRACTIONS[name]
+    rows = [form.line(i, SEVERAL[0], **of(at, 2.1)) for i, at in enumerate((7.9, 6.5), 1)]
+    trace = read(tmp_path, name, form.log(*rows))
+    assert [(job.release, job.work) for job in trace.jobs] == [(0, 3), (1, 3)]
+
+
+def test_fractions_of_durations_of_philly_are_rounded_up(tmp_path: Path) -> None:
+    form = FORMATS["philly-csv"]
+    (job,) = read(tmp_path, "philly-csv", form.log(form.line(1, SEVERAL[0], duration=2.1))).jobs
     assert job.work == 3
-    if name == "philly-csv":  # times of whole seconds
-        return
-    early = {"alibaba": 6.5, "chronus": 6.5 / 60, "gavel": 6.5, "itp": 6.5, "swf": 6.5}[name]
-    again = texts[name].replace(str(submit), str(early)).splitlines()[-1]
-    again = again.replace("1,", "2,", 1) if name in ("alibaba", "chronus", "itp") else again
-    again = again.replace("1 ", "2 ", 1) if name == "swf" else again
-    trace = read(tmp_path, name, texts[name].rstrip("\n") + "\n" + again)
-    assert [job.release for job in trace.jobs] == [0, math.floor(7.9) - math.floor(6.5)]
 
 
 def test_an_error_of_the_arithmetic_costs_no_second(tmp_path: Path) -> None:
     assert 60 * 4.15 > 249  # by 3e-14, so that rounding up gives 250
     assert 60 * 2.05 < 123  # rounding down gives 122
-    rows = chronus([Line(0, 1, 1, "1"), Line(1, 1, 1, "1")])
-    text = rows.replace(",0,9,vgg16,1,", ",0,9,vgg16,4.15,").replace(",1,9,", ",2.05,9,")
-    jobs = read(tmp_path, "chronus", text).jobs
+    form, line = FORMATS["chronus"], Line(0, 1, 1, "1")
+    rows = form.line(1, line, duration=4.15), form.line(2, line, submit_time=2.05)
+    jobs = read(tmp_path, "chronus", form.log(*rows)).jobs
     assert [(job.release, job.work) for job in jobs] == [(0, 249), (123, 60)]
 
 

@@ -9,22 +9,9 @@ import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_sacct
-from log_files import text
+from log_files import FORMATS, text
 
-NAMES = "JobID|User|Account|Partition|Submit|Start|End|ElapsedRaw|State|AllocTRES|ReqTRES"
-
-
-def row(**fields: object) -> str:
-    """A completed job of 4 GPUs and 60 seconds, but for `fields`."""
-    given = {
-        "JobID": "100", "User": "ann", "Account": "lab", "Partition": "gpu",
-        "Submit": "2024-01-05T10:00:00", "Start": "2024-01-05T10:01:00",
-        "End": "2024-01-05T10:02:00", "ElapsedRaw": 60, "State": "COMPLETED",
-        "AllocTRES": "billing=8,cpu=8,gres/gpu=4,mem=64G,node=1",
-        "ReqTRES": "billing=8,cpu=8,gres/gpu=4,mem=64G,node=1", **fields,
-    }  # fmt: skip
-    assert "|".join(given) == NAMES
-    return "|".join(map(str, given.values()))
+NAMES, row = FORMATS["sacct"].header, FORMATS["sacct"].row
 
 
 def test_rows_become_jobs(tmp_path: Path) -> None:
@@ -170,85 +157,31 @@ def test_gpus_are_read_from_the_older_columns(
     assert [job.gpus for job in read_sacct(path).jobs] == [gpus]
 
 
-UNUSABLE = {
-    "step": ({"JobID": "99.extern", "Start": "Unknown"}, "job step"),
-    "pending": (
-        {"JobID": "99_[5-10%2]", "Start": "Unknown", "End": "Unknown", "State": "PENDING"},
-        "never started",
-    ),
-    "cancelled early": ({"Start": "None", "State": "CANCELLED by 1"}, "never started"),
-    "running": ({"End": "Unknown", "State": "RUNNING"}, "still running"),
-    "running, truncated": ({"State": "RUNNING"}, "still running"),
-    "suspended": ({"State": "SUSPENDED"}, "still running"),
-    "no end": ({"End": "Unknown"}, "still running"),
-    "backwards": ({"End": "2024-01-05T10:00:59"}, "end before start"),
-    "no gpus": ({"AllocTRES": "cpu=4", "ReqTRES": "cpu=4"}, "no GPUs"),
-    "zero gpus": ({"AllocTRES": "gres/gpu=0"}, "no GPUs"),
-    "no submission": ({"Submit": "Unknown"}, "unknown submission"),
-    "no elapsed": ({"ElapsedRaw": ""}, "unknown duration"),
-    "zero": ({"ElapsedRaw": 0}, "zero duration"),
-}
-
-
-@pytest.mark.parametrize(("fields", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_rows_are_counted_by_reason(
-    tmp_path: Path, fields: dict[str, object], reason: str
-) -> None:
-    path = text(tmp_path / "x", NAMES, row(**{"JobID": 99, **fields}), row(State="TIMEOUT"))
-    trace = read_sacct(path)
-    assert [job.id for job in trace.jobs] == ["100"]
-    assert (trace.report.skipped, trace.report.places) == ({reason: 1}, {reason: ("line 2",)})
-    assert trace.report.notes == ("State of the jobs: TIMEOUT: 1",)
-
-
-BAD = {
-    "commas": (NAMES.replace("|", ","), row(), "line 1: column 'Submit' occurs 0 times, not once"),
-    "no id": (
-        NAMES.replace("JobID", "Id"),
-        row(),
-        "line 1: column 'JobID' occurs 0 times, not once (nor is there JobIDRaw)",
-    ),
+WRONG_COLUMNS = {
+    "no id": ("JobID", "Id", "'JobID' occurs 0 times, not once (nor is there JobIDRaw)"),
     "no user": (
-        NAMES.replace("User", "a").replace("Account", "b").replace("Partition", "c"),
-        row(),
-        "line 1: column 'User' occurs 0 times, not once (nor is there Account, Partition)",
+        "User|Account|Partition",
+        "a|b|c",
+        "'User' occurs 0 times, not once (nor is there Account, Partition)",
     ),
     "no gpus": (
-        NAMES.replace("TRES", "Mem"),
-        row(),
-        "line 1: column 'AllocTRES' occurs 0 times, not once (nor is there ReqTRES, AllocGRES",
-    ),
-    "state twice": (NAMES + "|State", row() + "|x", "line 1: column 'State' occurs 2 times"),
-    "name with a bar": (NAMES, row() + "|x", "line 2: 12 fields, not the 11 of the header"),
-    "twice": (NAMES, f"{row()}\n{row()}", "line 3: JobID='100' occurs at line 2 too, it is unique"),
-    "empty id": (NAMES, row(JobID=""), "line 2: JobID='' is empty, every row has one"),
-    "empty user": (NAMES, row(User=""), "line 2: User='' is empty, every job has one"),
-    "empty state": (NAMES, row(State=""), "line 2: State='' is empty, every job has one"),
-    "submit": (NAMES, row(Submit="now"), "line 2: Submit='now' is not a time of the form"),
-    "start": (NAMES, row(Start="1704448860"), "line 2: Start='1704448860' is not a time of the"),
-    "end": (NAMES, row(End="2024-01-05"), "line 2: End='2024-01-05' is not a time of the form"),
-    "elapsed": (NAMES, row(ElapsedRaw=-5), "line 2: ElapsedRaw=-5 is below 0"),
-    "elapsed word": (NAMES, row(ElapsedRaw="00:01"), "line 2: ElapsedRaw='00:01' is not a number"),
-    "elapsed form": (
-        NAMES.replace("Raw", ""),
-        row(ElapsedRaw="1h"),
-        "line 2: Elapsed='1h' is not of the form [[D-]HH:]MM:SS",
-    ),
-    "gpus": (
-        NAMES,
-        row(AllocTRES="gres/gpu=-1"),
-        "line 2: AllocTRES='gres/gpu=-1' has GPUs that are not an integer",
-    ),
-    "gpus word": (
-        NAMES,
-        row(AllocTRES="gres/gpu:a100=many"),
-        "line 2: AllocTRES='gres/gpu:a100=many' has GPUs that are not an integer",
+        "TRES",
+        "Mem",
+        "'AllocTRES' occurs 0 times, not once (nor is there ReqTRES, AllocGRES",
     ),
 }
 
 
-@pytest.mark.parametrize(("header", "line", "message"), BAD.values(), ids=BAD)
-def test_malformed_files_are_refused(tmp_path: Path, header: str, line: str, message: str) -> None:
-    path = text(tmp_path / "x", header, line)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
+@pytest.mark.parametrize(("old", "new", "message"), WRONG_COLUMNS.values(), ids=WRONG_COLUMNS)
+def test_columns_for_which_none_stands_are_named(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = text(tmp_path / "x", NAMES.replace(old, new), row())
+    with pytest.raises(ValueError, match=re.escape(f"{path}: line 1: column {message}")):
+        read_sacct(path)
+
+
+def test_an_elapsed_time_of_another_form_is_refused(tmp_path: Path) -> None:
+    path = text(tmp_path / "x", NAMES.replace("Raw", ""), row(ElapsedRaw="1h"))
+    with pytest.raises(ValueError, match=r"line 2: Elapsed='1h' is not of the form \[\[D-\]HH:"):
         read_sacct(path)

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_swf
+from log_files import FORMATS
 
 HEADER = """; Version: 2.2
 ; Computer: made up
 ; UnixStartTime: 1507334400
 ; MaxProcs: 64
 """
-NAMES = [
-    "job",
-    "submit",
-    "wait",
-    "run",
-    "allocated",
-    "cpu",
-    "memory",
-    "requested",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user",
-    "group",
-    "executable",
-    "queue",
-    "partition",
-    "preceding",
-    "think",
-]
-
-
-def row(**fields: Any) -> str:
-    """A line of 18 fields, unknown where not given."""
-    given = {"job": 1, "submit": 0, "run": 60, "allocated": 4, "status": 1, **fields}
-    assert set(given) <= set(NAMES)
-    return "  ".join(str(given.get(name, -1)) for name in NAMES)
+row = FORMATS["swf"].row
 
 
 def log(path: Path, *rows: str, header: str = HEADER) -> Path:
@@ -85,51 +58,5 @@ def test_jobs_of_every_final_status_are_kept(tmp_path: Path, status: int) -> Non
     assert len(read_swf(log(tmp_path / "x.swf", row(status=status))).jobs) == 1
 
 
-UNUSABLE = {
-    "pieces 2": ({"job": 1, "status": 2}, "partial execution"),
-    "pieces 3": ({"job": 1, "status": 3}, "partial execution"),
-    "pieces 4": ({"job": 1, "status": 4}, "partial execution"),
-    "submit": ({"submit": -1}, "unknown submission"),
-    "run unknown": ({"run": -1}, "unknown run time"),
-    "run zero": ({"run": 0}, "zero run time"),
-    "processors unknown": ({"allocated": -1}, "no processors"),
-    "processors zero": ({"allocated": 0, "requested": 0}, "no processors"),
-}
-
-
-@pytest.mark.parametrize(("fields", "reason"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_lines_are_counted_by_reason(
-    tmp_path: Path, fields: dict[str, Any], reason: str
-) -> None:
-    trace = read_swf(log(tmp_path / "x.swf", row(job=1), row(**{"job": 2, **fields})))
-    assert [job.id for job in trace.jobs] == ["1"]
-    assert (trace.report.read, dict(trace.report.skipped)) == (2, {reason: 1})
-    assert trace.report.places == {reason: ("line 6",)}
-
-
-BAD = {
-    "short": (" ".join("1" * 17), "line 5: 17 fields, not 18"),
-    "long": (row() + " 0", "line 5: 19 fields, not 18"),
-    "word": (row(run="long"), "line 5: run='long' is not a number"),
-    "nan": (row(submit="nan"), "line 5: submit=nan is not finite"),
-    "infinite": (row(run="inf"), "line 5: run=inf is not finite"),
-    "negative": (row(submit=-5), "line 5: submit=-5 is below 0 and not -1 (unknown)"),
-    "negative processors": (row(allocated=-2), "line 5: allocated=-2 is below 0 and not -1"),
-    "unread field": (row(think="x"), "line 5: think='x' is not a number"),
-    "half a processor": (row(allocated=1.5), "line 5: allocated=1.5 is not an integer"),
-    "half a user": (row(user=0.5), "line 5: user=0.5 is not an integer"),
-    "twice": (f"{row()}\n{row()}", "line 6: job='1' occurs at line 5 too, it is unique"),
-}
-
-
-@pytest.mark.parametrize(("line", "message"), BAD.values(), ids=BAD)
-def test_malformed_lines_are_refused(tmp_path: Path, line: str, message: str) -> None:
-    path = log(tmp_path / "x.swf", line)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
-        read_swf(path)
-
-
-def test_an_empty_file_is_refused_and_a_log_without_jobs_is_legal(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"x\.swf: line 1: the file is empty"):
-        read_swf(log(tmp_path / "x.swf", header=""))
+def test_a_log_without_jobs_is_legal(tmp_path: Path) -> None:
     assert read_swf(log(tmp_path / "x.swf")).report.read == 0

@@ -1,0 +1,218 @@
+"""Rows that no reader of a table may take: counted by reason, or refused with place and rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from log_files import FORMATS, Line, text
+
+GOOD = Line(5, 1, 1, "1")
+
+#: what each kind of column cannot hold, and the message behind the column's name
+KINDS: dict[str, list[tuple[object, str]]] = {
+    "id": [("", "='' is empty, every row has one")],
+    "count": [
+        ("", "='' is not an integer"), ("x", "='x' is not an integer"),
+        (0.5, "='0.5' is not an integer"), (-1, "=-1 is below 0"),
+    ],
+    "number": [
+        ("long", "='long' is not a number"), (-1, "=-1 is below 0"), ("nan", "=nan is not finite"),
+        ("inf", "=inf is not finite"),
+    ],
+    "time": [
+        (text, f"={text!r} is not a time of the form")
+        for text in ("2020-02-30 00:00:00", "1591728061", "2020-06-09", "soon")
+    ],
+    "user": [("", "='' is empty, every job has one")],
+    "cluster": [("", "='' is empty, every job has a virtual cluster")],
+    "pod": [("", "='' is empty, every pod has one")],
+    "weight": [(0, "='0' is not above 0"), ("", "='' is not above 0")],
+}  # fmt: skip
+#: columns by what they hold, of readers that read row by row
+COLUMNS = {
+    "alibaba": "id:name count:num_gpu number:gpu_milli number:creation_time number:deletion_time "
+    "number:scheduled_time pod:pod_phase",
+    "chronus": "id:job_id user:user count:num_gpu number:submit_time number:duration user:job_type",
+    "gavel": "user:job_type number:total_steps number:arrival count:gpus",
+    "helios": "id:job_id cluster:vc count:gpu_num user:state time:submit_time number:duration",
+    "itp": "id:job_id number:submission_time number:duration count:num_gpu",
+    "philly-csv": "time:timestamp number:duration count:num_gpus cluster:cluster",
+    "sacct": "id:JobID user:User user:State time:Submit time:Start time:End number:ElapsedRaw",
+}
+#: rules of one format
+MORE: dict[str, list[tuple[dict[str, object], str]]] = {
+    "chronus": [
+        ({"job_type": "hard"}, "job_type='hard' is not one of 'strict', 'soft', 'best'"),
+        ({"best_effort": 1}, "best_effort='1' contradicts job_type='soft', it is 1 for 'best'"),
+        ({"job_type": "best"}, "best_effort='0' contradicts job_type='best', it is 1 for 'best'"),
+        ({"model_name": "gpt"}, "model_name='gpt' is not one of 'alexnet', "),
+        ({"expect_time_list": "9-9"}, "expect_time_list=9-9 does not rise from above 0"),
+        ({"expect_value_list": "8-8"}, "expect_value_list=8-8 does not fall to above 0"),
+        ({"expect_time_list": "0", "expect_value_list": "9"}, "expect_time_list=0 is not above 0"),
+        ({"expect_time_list": "9", "expect_value_list": "0"}, "expect_value_list=0 is not above 0"),
+        (
+            {"expect_value_list": "10"},
+            "expect_time_list has 2 entries and expect_value_list 1, not equally many",
+        ),
+        ({"job_type": "strict"}, "expect_time_list has 2 entries, a strict job has one"),
+        ({"expect_time_list": "-30"}, "expect_time_list='' is not a number"),
+        ({"expect_time_list": "soon-9"}, "expect_time_list='soon' is not a number"),
+    ],
+    "gavel": [({"job_type": "C"}, "steps_per_second has no job type 'C' on 1 GPUs")],
+    "sacct": [
+        ({"AllocTRES": f"gres/gpu{text}"}, f"AllocTRES='gres/gpu{text}' has GPUs that are not an i")
+        for text in ("=-1", ":a100=many")
+    ],
+    "swf": [
+        ({"run": "long"}, "run='long' is not a number"),
+        ({"submit": "nan"}, "submit=nan is not finite"),
+        ({"run": "inf"}, "run=inf is not finite"),
+        ({"submit": -5}, "submit=-5 is below 0 and not -1 (unknown)"),
+        ({"allocated": -2}, "allocated=-2 is below 0 and not -1"),
+        ({"think": "x"}, "think='x' is not a number"),
+        ({"allocated": 1.5}, "allocated=1.5 is not an integer"),
+        ({"user": 0.5}, "user=0.5 is not an integer"),
+    ],
+}
+WRONG = [
+    *(
+        (name, {column: value}, f"{column}{message}")
+        for name, listed in COLUMNS.items()
+        for kind, column in (pair.split(":") for pair in listed.split())
+        for value, message in KINDS[kind]
+    ),
+    *((name, fields, message) for name, rows in MORE.items() for fields, message in rows),
+]
+
+
+def first_line(name: str) -> int:
+    return 1 + bool(FORMATS[name].header)
+
+
+@pytest.mark.parametrize(("name", "fields", "message"), WRONG)
+def test_a_value_that_breaks_its_rule_is_refused(
+    tmp_path: Path, name: str, fields: dict[str, object], message: str
+) -> None:
+    form = FORMATS[name]
+    path = tmp_path / "log"
+    path.write_text(form.log(form.line(1, GOOD, **fields)))
+    with pytest.raises(ValueError, match=re.escape(f"{path}: line {first_line(name)}: {message}")):
+        form.read(path)
+
+
+@pytest.mark.parametrize("name", [name for name in COLUMNS if name != "gavel"])
+def test_columns_are_there_once_and_in_every_row(tmp_path: Path, name: str) -> None:
+    form, path = FORMATS[name], tmp_path / "log"
+    row, count = form.line(1, GOOD), len(form.base)
+    for wrong in (row.rpartition(form.sign)[0], f"{row}{form.sign}1"):
+        path.write_text(form.log(row, "", wrong))
+        rule = f"line 4: {wrong.count(form.sign) + 1} fields, not the {count} of the header"
+        with pytest.raises(ValueError, match=re.escape(f"{path}: {rule}")):
+            form.read(path)
+    for column in (pair.partition(":")[2] for pair in COLUMNS[name].split()):
+        if column in ("User", "ElapsedRaw"):  # which others may stand for
+            continue
+        other = form.header.replace(column, "xyz", 1)
+        for header, times in ((other, 0), (f"{form.header}{form.sign}{column}", 2)):
+            path.write_text(f"{header}\n{row}\n")
+            rule = f"line 1: column {column!r} occurs {times} times, not once"
+            with pytest.raises(ValueError, match=re.escape(f"{path}: {rule}")):
+                form.read(path)
+
+
+@pytest.mark.parametrize("fields", [17, 19])
+def test_a_line_of_swf_has_18_fields(tmp_path: Path, fields: int) -> None:
+    path = text(tmp_path / "log", "; comment", " ".join("1" * fields))
+    with pytest.raises(ValueError, match=re.escape(f"{path}: line 2: {fields} fields, not 18")):
+        FORMATS["swf"].read(path)
+
+
+RUNS = {"End": "Unknown", "State": "RUNNING"}
+SKIPPED: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "alibaba": [
+        ({"scheduled_time": "", "pod_phase": "Pending"}, "never scheduled"),
+        ({"scheduled_time": "", "num_gpu": 0}, "never scheduled"),
+        ({"deletion_time": 19}, "end before start"),
+        ({"num_gpu": 0, "gpu_milli": 0}, "no GPUs"),
+        ({"creation_time": ""}, "unknown submission"),
+        ({"deletion_time": ""}, "unknown duration"),
+        ({"scheduled_time": 20, "deletion_time": 20}, "zero duration"),
+    ],
+    "chronus": [
+        ({"num_gpu": 0}, "no GPUs"),
+        ({"duration": 0}, "zero duration"),
+        ({"submit_time": ""}, "unknown submission"),
+        ({"duration": "None"}, "unknown duration"),
+    ],
+    "gavel": [
+        ({"gpus": 0}, "no GPUs"),
+        ({"arrival": ""}, "unknown submission"),
+        ({"total_steps": "None"}, "unknown duration"),
+        ({"total_steps": 0}, "zero duration"),
+    ],
+    "helios": [
+        ({"gpu_num": 0}, "no GPUs"),
+        ({"gpu_num": 0, "duration": 0}, "no GPUs"),
+        ({"submit_time": ""}, "unknown submission"),
+        ({"duration": "None"}, "unknown duration"),
+        ({"duration": 0}, "zero duration"),
+    ],
+    "itp": [
+        ({"duration": 0}, "zero duration"),
+        ({"num_gpu": 0}, "no GPUs"),
+        ({"submission_time": ""}, "unknown submission"),
+        ({"duration": "NA"}, "unknown duration"),
+    ],
+    "philly-csv": [
+        ({"num_gpus": 0}, "no GPUs"),
+        ({"duration": "0.0"}, "zero duration"),
+        ({"duration": "None"}, "unknown duration"),
+        ({"duration": ""}, "unknown duration"),
+        ({"timestamp": "None"}, "unknown submission"),
+    ],
+    "sacct": [
+        ({"JobID": "99.extern", "Start": "Unknown"}, "job step"),
+        ({"Start": "Unknown", "End": "Unknown", "State": "PENDING"}, "never started"),
+        ({"Start": "None", "State": "CANCELLED by 1"}, "never started"),
+        (RUNS, "still running"),
+        ({"State": "RUNNING"}, "still running"),
+        ({"State": "SUSPENDED"}, "still running"),
+        ({"End": "Unknown"}, "still running"),
+        ({"End": "2020-06-09T17:00:00"}, "end before start"),
+        ({"AllocTRES": "cpu=4", "ReqTRES": "cpu=4"}, "no GPUs"),
+        ({"AllocTRES": "gres/gpu=0"}, "no GPUs"),
+        ({"Submit": "Unknown"}, "unknown submission"),
+        ({"ElapsedRaw": ""}, "unknown duration"),
+        ({"ElapsedRaw": 0}, "zero duration"),
+    ],
+    "swf": [
+        *(({"status": status}, "partial execution") for status in (2, 3, 4)),
+        ({"submit": -1}, "unknown submission"),
+        ({"run": -1}, "unknown run time"),
+        ({"run": 0}, "zero run time"),
+        ({"allocated": -1}, "no processors"),
+        ({"allocated": 0, "requested": 0}, "no processors"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reason"),
+    [(name, fields, reason) for name, rows in SKIPPED.items() for fields, reason in rows],
+)
+def test_a_row_without_a_usable_job_is_counted_by_its_reason(
+    tmp_path: Path, name: str, fields: dict[str, object], reason: str
+) -> None:
+    form, place = FORMATS[name], f"line {first_line(name)}"
+    path = tmp_path / "log"
+    path.write_text(form.log(form.line(1, GOOD, **fields), form.line(2, GOOD)))
+    trace = form.read(path)
+    assert [job.id for job in trace.jobs] == [f"{form.prefix}2"]
+    assert (trace.report.read, dict(trace.report.skipped)) == (2, {reason: 1})
+    assert trace.report.places == {reason: (place,)}
+    tally = [note for note in trace.report.notes if " of the jobs: " in note]
+    assert all(note.endswith(": 1") for note in tally)  # the job alone
