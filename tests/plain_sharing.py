@@ -7,18 +7,16 @@ Each method is a step of the paper and names its section; how they follow one an
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gangsched.instances.model import FULL_SPEED
 from gangsched.solvers.gandiva_fair.sharing import Columns, Models, SharingLimits, Start
-from gangsched.solvers.gandiva_fair.stride import STEPS, GpuClaim, StridePool, _turn, stride_quantum
+from gangsched.solvers.gandiva_fair.stride import STEPS, StridePool
 from gangsched.solvers.policy import Floats, Ints
 
-#: of the central stride: (False, node) or (True, job)
-Entry = tuple[bool, int]
 #: GPUs of a model that a user with jobs there has at least
 LEAST_SHARE = 1e-3
 #: measurements that an average forgets after
@@ -212,12 +210,13 @@ class PlainSharing:
         """Return who stops, and who starts on which nodes; `part` of the quantum is left."""
         self._allocate(now)
         if begins:
-            moved = self._explore(now)
+            moved = 0 if self.limits.literal else self._explore(now)
             self._migrate(now, moved)
             for g in self.models:
                 self._balance(g, now)
         runs = self._take_turns(part, begins=begins)
-        self._use_idle(runs)
+        if not self.limits.literal:
+            self._use_idle(runs)
         stop = sorted(job for job, one in self.place.items() if runs.get(job) != one)
         start = sorted(job for job, one in runs.items() if self.place.get(job) != one)
         self.place = runs
@@ -262,7 +261,8 @@ class PlainSharing:
         user, gang, *_ = self.jobs[job]
         pool = self.pools[model]
         loads = self._loads(model, user, gang).tolist()
-        servers = packed(gang, loads, pool.left().tolist(), pool.sizes)
+        beside = not self.limits.literal
+        servers = packed(gang, loads, pool.left().tolist(), pool.sizes, beside=beside)
         pool.add(job, gang, user, servers, now)
         self.at[job] = model
 
@@ -271,14 +271,18 @@ class PlainSharing:
         self.pools[self.at[job]].remove(job)
         self._add(job, model, now)
 
-    def _last(self, kind: int, model: int, other: int) -> int:
+    def _alike(self, job: int) -> tuple[int, int]:
+        """The kind of a job, to the letter with its gang."""
+        return self.jobs[job].kind, self.jobs[job].gang if self.limits.literal else 0
+
+    def _last(self, kind: tuple[int, int], model: int, other: int) -> int:
         """The last job of a kind at home on a model that can run on another; -1 for none."""
-        own = (j for j, g in self.at.items() if g == model and self.jobs[j].kind == kind)
+        own = (j for j, g in self.at.items() if g == model and self._alike(j) == kind)
         able = (j for j in own if other in self.jobs[j].able)
         return max(able, key=lambda j: self.jobs[j].rank, default=-1)
 
-    def _kinds(self) -> list[int]:
-        return sorted({self.jobs[job].kind for job in self.at})
+    def _kinds(self) -> list[tuple[int, int]]:
+        return sorted(set(map(self._alike, self.at)))
 
     def _explore(self, now: int) -> int:
         """Section 3.4: where jobs take turns, one goes to an older model that is not profiled.
@@ -292,13 +296,13 @@ class PlainSharing:
                 moved += 1
         return moved
 
-    def _explored(self, kind: int, now: int) -> bool:
+    def _explored(self, kind: tuple[int, int], now: int) -> bool:
         """Move a job of a kind to a model on which none is known."""
-        homes = {g for j, g in self.at.items() if self.jobs[j].kind == kind}
+        homes = {g for j, g in self.at.items() if self._alike(j) == kind}
         for model in sorted(homes, reverse=True):
             for other in reversed(self.models):
                 job = self._last(kind, model, other)
-                if job < 0 or other in homes or not math.isnan(self._speed(kind, other)):
+                if job < 0 or other in homes or not math.isnan(self._speed(kind[0], other)):
                     continue
                 if self._per_gpu(model)[self.jobs[job].user] < TURNS:
                     self._move(job, other, now)
@@ -319,7 +323,7 @@ class PlainSharing:
                         job = self._last(kind, model, other)
                         if job < 0 or other == model:
                             continue
-                        gain = self._gain(job, kind, model, other)
+                        gain = self._gain(job, kind[0], model, other)
                         if gain[1] > turn(self.limits.gain) and gain > best:
                             best, found = gain, (job, other)
             if found is None:
@@ -352,7 +356,7 @@ class PlainSharing:
         and jobs that are packed (3.2, 3.3) stay so. First go jobs that run at once where they come.
         """
         pool = self.pools[model]
-        for _ in range(self.limits.most):
+        for _ in range(1 if self.limits.literal else self.limits.most):
             move = self._to_balance(pool, self._per_gpu(model), self._loads(model))
             if move is None:
                 return
@@ -361,7 +365,7 @@ class PlainSharing:
     def _to_balance(self, pool: StridePool, price: Floats, loads: Floats) -> tuple[int, int] | None:
         """The job that moves, and its new node."""
         left = pool.left().tolist()
-        crowded = [n for n, room in enumerate(left) if room < 0]
+        crowded = [n for n, room in enumerate(left) if room < 0 or self.limits.literal]
         if not crowded:
             return None
         source = max(crowded, key=lambda n: (loads[n], -n))
@@ -380,8 +384,12 @@ class PlainSharing:
             and after(j) < turn(gap, STEPS)
         ]  # fmt: skip
         best = min(
-            able, key=lambda j: (pool.claims[j].gang > left[target], after(j), j), default=-1
-        )
+            able,
+            key=lambda j: (
+                pool.claims[j].gang > left[target] and not self.limits.literal, after(j), j
+            ),
+            default=-1,
+        )  # fmt: skip
         return (best, target) if able else None
 
     def _take_turns(self, part: float, *, begins: bool) -> dict[int, Place]:
@@ -461,17 +469,22 @@ def turn_or_nan(value: float) -> float:
 
 
 def packed(
-    gang: int, loads: Sequence[float], left: Sequence[int], sizes: Sequence[int]
+    gang: int,
+    loads: Sequence[float],
+    left: Sequence[int],
+    sizes: Sequence[int],
+    *,
+    beside: bool = True,
 ) -> tuple[int, ...]:
-    """Return the nodes of a new home (Algorithm 2, lines 9 to 11; packing of 3.2).
+    """Return the nodes of a new home (Algorithm 2, lines 9 to 11; packing of 3.2, if `beside`).
 
     The node on which a gang fits beside all others with the fewest GPUs left: nobody has to wait
     there, so loads do not matter. Where there is none, the least loaded, or of one size as many of
     these as a gang needs.
     """
-    beside = [n for n, room in enumerate(left) if room >= gang]
-    if beside:
-        return (min(beside, key=lambda n: (left[n], n)),)
+    fit = [n for n, room in enumerate(left) if room >= gang and beside]
+    if fit:
+        return (min(fit, key=lambda n: (left[n], n)),)
     servers, count = [n for n, size in enumerate(sizes) if size >= gang], 1
     for each in sorted(set(sizes)) if not servers else ():
         servers, count = [n for n, size in enumerate(sizes) if size == each], -(-gang // each)
@@ -505,171 +518,3 @@ def best_fit(gang: int, free: Sequence[int], sizes: Sequence[int]) -> dict[int, 
             found = dict.fromkeys(idle[:whole], each)
             return {**found, idle[whole]: rest} if rest else found
     return None
-
-
-class ReferencePool(StridePool):
-    """:class:`StridePool` in plain Python, for reading and for tests.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        GPUs of each node.
-    users : int
-    debt_cap, normalised, ties
-        As of :class:`StridePool`.
-
-    Examples
-    --------
-    >>> pool = ReferencePool([1], 2)
-    >>> pool.add(0, 1, 0, (0,), 0)
-    >>> pool.add(1, 1, 1, (0,), 0)
-    >>> [sorted(pool.quantum([1.0, 2.0])) for _ in range(6)]
-    [[0], [1], [0], [0], [1], [0]]
-    """
-
-    def _open(self) -> None:
-        self._value: dict[int, float] = {}  # of jobs of one node
-        self._local: list[set[int]] = [set() for _ in self.sizes]
-        self._central: dict[Entry, float] = {}
-        self._since: dict[int, int] = {}  # when a node got jobs
-
-    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
-        least = min(self._central.values(), default=self._last_central)
-        if len(claim.servers) > 1:
-            self._central[True, job] = least
-            return
-        (server,) = claim.servers
-        local = self._local[server]
-        if not local:
-            self._central[False, server], self._since[server] = least, now
-        self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
-        local.add(job)
-
-    def _leave(self, job: int, claim: GpuClaim) -> None:
-        entry = (True, job)
-        if len(claim.servers) == 1:
-            (server,) = claim.servers
-            value = self._value.pop(job)
-            self._local[server].remove(job)
-            if self._local[server]:
-                return
-            self._last[server], entry = value, (False, server)
-        value = self._central.pop(entry)
-        if not self._central:
-            self._last_central = value
-
-    def _jobs(self, server: int) -> Collection[int]:
-        return self._local[server]
-
-    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of nodes with jobs of their own."""
-        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
-        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
-        return self._value | wide, servers
-
-    def _forgive(self, strides: Floats) -> None:
-        for local in self._local:
-            least = min((self._value[job] for job in local), default=0.0)
-            for job in local:
-                self._value[job] = min(self._value[job], least + self._stride(job, strides))
-        least = min(self._central.values(), default=0.0)
-        for entry, value in self._central.items():
-            self._central[entry] = min(value, least + self._aggregate(entry, strides)[0])
-
-    def _quantum(self, strides: Floats) -> set[int]:
-        room = [0] * len(self.sizes)
-        free = [True] * len(self.sizes)
-        running: set[int] = set()
-
-        def take(i: int) -> bool:
-            is_job, number = entries[i]
-            nodes = self._nodes[number] if is_job else {number: 0}
-            if not all(free[n] for n in nodes):
-                return False
-            for n, count in nodes.items():
-                free[n], room[n] = False, self.sizes[n] - count
-            running.update([number] if is_job else [])
-            return True
-
-        entries = self._in_turn(self._central, strides)
-        passes = [self._central[entry] for entry in entries]
-        each = [self._aggregate(entry, strides)[0] for entry in entries]
-        _, after = stride_quantum(passes, each, take, debt_cap=self.debt_cap)
-        self._central.update(zip(entries, after, strict=True))
-        for server, gpus in enumerate(room):
-            running.update(self._share(server, gpus, strides, 1.0, ()))
-        return running
-
-    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
-        begin: set[int] = set()
-        for is_job, number in self._in_turn(self._central, strides):
-            if not is_job:
-                begun = self._share(number, int(free[number]), strides, part, running)
-                free[number] -= sum(self.claims[job].gang for job in begun)
-                begin.update(begun)
-            elif number not in running:
-                nodes = self._nodes[number]
-                if all(free[n] == self.sizes[n] for n in nodes):
-                    for n, count in nodes.items():
-                        free[n] -= count
-                    self._central[True, number] += part * self._stride(number, strides)
-                    begin.add(number)
-        return begin
-
-    def _share(
-        self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
-    ) -> list[int]:
-        """The node's own stride among its jobs that do not run."""
-        jobs = [job for job in self._local[server] if job not in running] if gpus else []
-        jobs.sort(
-            key=lambda job: self._key(
-                self._value[job], self.claims[job].arrival, self.claims[job].gang, job
-            )
-        )
-        room = gpus
-
-        def take(i: int) -> bool:
-            nonlocal room
-            fits = self.claims[jobs[i]].gang <= room
-            room -= self.claims[jobs[i]].gang if fits else 0
-            return fits
-
-        runs, after = stride_quantum(
-            [self._value[job] for job in jobs],
-            [self._stride(job, strides) for job in jobs],
-            take,
-            part=part,
-            debt_cap=self.debt_cap,
-        )
-        self._value.update(zip(jobs, after, strict=True))
-        return [jobs[i] for i in runs]
-
-    def _stride(self, job: int, strides: Floats) -> float:
-        claim = self.claims[job]
-        return float(strides[claim.user] / (1 if self.normalised else claim.gang))
-
-    def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
-        """Stride and GPUs of a job of several nodes, or of a node's own jobs together."""
-        is_job, number = entry
-        if is_job:
-            return self._stride(number, strides), self.claims[number].gang
-        asked, tickets = 0, 0.0
-        for user in np.flatnonzero(self._small[number]).tolist():
-            asked += int(self._small[number, user])
-            tickets += float(self._small[number, user] / strides[user])
-        gang = min(asked, self.sizes[number])
-        return (gang if self.normalised else 1) / tickets, gang
-
-    def _key(self, value: float, since: int, gang: int, last: Any) -> tuple[Any, ...]:
-        """By rising pass, ties as the options say."""
-        ties = (gang, since) if self.ties == "size" else (since, gang)
-        return _turn(value), *ties, last
-
-    def _in_turn(self, central: Mapping[Entry, float], strides: Floats) -> list[Entry]:
-        def key(entry: Entry) -> tuple[Any, ...]:
-            is_job, number = entry
-            since = self.claims[number].arrival if is_job else self._since[number]
-            gang = self._aggregate(entry, strides)[1]
-            return self._key(central[entry], since, gang, entry)
-
-        return sorted(central, key=key)

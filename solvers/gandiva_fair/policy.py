@@ -63,8 +63,9 @@ Deviations from the paper, and what it leaves open
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,11 +73,10 @@ import numpy as np
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Preempts, Rules, Session, State
-from .literal import LiteralSharing, Profile, Rooms, among, fits
 from .sharing import CompiledSharing, Models, SharingLimits
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
-__all__ = ["GandivaFair", "Profile", "TicketSharing"]
+__all__ = ["GandivaFair", "TicketSharing"]
 
 #: seconds of a quantum for each migration: the paper's quantum
 PER_MIGRATION = 60
@@ -169,12 +169,33 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        if not self.literal:
-            return TicketSharing(self, cluster)
-        return LiteralSharing(self, cluster)
+        return TicketSharing(self, cluster)
 
 
 NOBODY = np.zeros(0, dtype=np.int64)
+
+
+class Rooms:
+    """What gangs have a place on the nodes of which GPU models."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
+        for node in cluster.nodes:
+            self.sizes.setdefault(node.model, Counter())[node.gpus] += 1
+        self._fits = cache(lambda gang, model: fits(gang, self.sizes[model]))
+
+    @property
+    def asked(self) -> Callable[[Job], str] | None:
+        """`unable`; None where all nodes are alike, on which there is room for all that fits."""
+        return None if sum(map(len, self.sizes.values())) == 1 else self.unable
+
+    def unable(self, job: Job) -> str:
+        """Why no model has enough nodes for a job."""
+        for model in self.sizes:
+            runs = (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
+            if runs and self._fits(job.gpus, model):
+                return ""
+        return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
 
 
 class TicketSharing:
@@ -264,7 +285,7 @@ class TicketSharing:
         limits = SharingLimits(
             threshold=policy.threshold, gain=policy.migration_gain,
             most=max(1, state.rules.lease_length // PER_MIGRATION),
-            debt_cap=policy.debt_cap, normalised=policy.normalised,
+            debt_cap=policy.debt_cap, normalised=policy.normalised, literal=policy.literal,
         )  # fmt: skip
         self._core = core = self.sharing(sizes, nodes, state.quota, limits)
         if (data := self._saved) is not None:
@@ -342,3 +363,13 @@ class TicketSharing:
                 "amount": one.amount, "rate": one.price,
             })  # fmt: skip
         self._trades = trades
+
+
+def among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
+    """Trades between users that have other numbers."""
+    return [t._replace(buyer=number[t.buyer], seller=number[t.seller]) for t in trades]
+
+
+def fits(gang: int, sizes: Mapping[int, int]) -> bool:
+    """Whether some nodes of one size can hold a gang, by how many there are of each size."""
+    return any(-(-gang // size) <= count for size, count in sizes.items())

@@ -95,7 +95,7 @@ def new_core(
     core = SharingCore(
         count=np.array([limits.most, 0, 0, 0, 0, 0, 0], dtype=INT),
         limits=np.array([limits.threshold, limits.gain], dtype=FLOAT),
-        options=StrideOptions(limits.debt_cap, limits.normalised, False),
+        options=StrideOptions(limits.debt_cap, limits.normalised, limits.literal),
         jobs=np.zeros(0, JOB), able=np.zeros((0, models), np.bool_), entries=np.zeros(0, ENTRY),
         servers=np.zeros(len(flat), SERVER), held=np.zeros((len(flat), users), INT),
         small=np.zeros((len(flat), users), INT), users=np.zeros(users, USER),
@@ -385,7 +385,7 @@ def find_home(c, j, g, now):
     """Algorithm 2, lines 8 to 11."""
     set_prices(c, g, c.jobs[j].user, c.jobs[j].gang)
     set_loads(c, g)
-    write_home(c, j, g, True)
+    write_home(c, j, g, not c.options.literal)
     enter_home(c, j, now, now)
 
 

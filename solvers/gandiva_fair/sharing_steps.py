@@ -45,6 +45,8 @@ __all__ = ["decide", "next_user", "queue_jobs", "take_turns", "with_queue", "wri
 
 #: a user whose tickets per GPU are below this has jobs that take turns
 TURNS = 1 - 1e-9
+#: no gang has so many GPUs
+WIDEST = 2**31
 
 
 @compiled
@@ -57,7 +59,8 @@ def decide(c, now, part, begins):
         for g in range(c.models.size):
             _balance(c, g, now)
     take_turns(c, part, begins)
-    _use_idle(c)
+    if not c.options.literal:
+        _use_idle(c)
     write_decision(c)
 
 
@@ -168,20 +171,26 @@ def _between_models(c, now):
     kinds, size = np.empty(c.count[ACTIVE], INT), 0
     for g in range(2 * models):
         for i in range(c.models[g].narrow if g < models else c.models[g - models].wide):
-            kinds[size] = c.jobs[c.lists[g, i]].kind
+            kinds[size] = _alike(c, c.lists[g, i])
             size += 1
     kinds = np.unique(kinds[:size])
     last = np.empty((kinds.size, models, models), INT)
     _find_last(c, kinds, last)
-    moved = _explore(c, kinds, last, now)
+    moved = 0 if c.options.literal else _explore(c, last, now)
     while moved < c.count[MOST]:
         if moved:
             _find_last(c, kinds, last)
-        j, g = _best_move(c, kinds, last)
+        j, g = _best_move(c, last)
         if j < 0:
             return
         _move(c, j, g, now)
         moved += 1
+
+
+@inner
+def _alike(c, j):
+    """The kind of a job, to the letter with its gang: of those that gain alike the last moves."""
+    return c.jobs[j].kind * WIDEST + (c.jobs[j].gang if c.options.literal else 0)
 
 
 @inner
@@ -193,7 +202,7 @@ def _find_last(c, kinds, last):
         home = g if g < models else g - models
         for i in range(c.models[home].narrow if g < models else c.models[home].wide):
             j = c.lists[g, i]
-            k = np.searchsorted(kinds, c.jobs[j].kind)
+            k = np.searchsorted(kinds, _alike(c, j))
             for other in range(models):
                 if c.able[j, other]:
                     before = last[k, home, other]
@@ -202,21 +211,21 @@ def _find_last(c, kinds, last):
 
 
 @inner
-def _explore(c, kinds, last, now):
+def _explore(c, last, now):
     """Section 3.4: one job of each kind that takes turns goes to a model that is not profiled."""
     moved = 0
-    for k in range(kinds.size):
-        if moved < c.count[MOST] and _explored(c, kinds[k], last[k], now):
+    for k in range(len(last)):
+        if moved < c.count[MOST] and _explored(c, last[k], now):
             moved += 1
     return moved
 
 
 @inner
-def _explored(c, kind, last, now):
+def _explored(c, last, now):
     for g in range(c.models.size - 1, -1, -1):
         for other in range(c.models.size - 1, -1, -1):
             j = last[g, other]
-            if j < 0 or last[other, other] >= 0 or c.times[kind, other] > 0:
+            if j < 0 or last[other, other] >= 0 or c.times[c.jobs[j].kind, other] > 0:
                 continue
             set_prices(c, g, 0, 0)
             if c.users[c.jobs[j].user].price < TURNS:
@@ -226,7 +235,7 @@ def _explored(c, kind, last, now):
 
 
 @inner
-def _best_move(c, kinds, last):
+def _best_move(c, last):
     """Section 3.5, Migration: which job gains most on which model; -1 for none."""
     for g in range(c.models.size):
         set_tickets(c, g, 0, 0)
@@ -234,12 +243,15 @@ def _best_move(c, kinds, last):
             c.base[g, u] = c.users[u].tickets
     best, most, own = -1, -np.inf, 0.0
     target = 0
-    for k in range(kinds.size):
+    for k in range(len(last)):
         for g in range(c.models.size):
-            slow = known_speed(c, kinds[k], g)
             for other in range(c.models.size):
-                j, fast = last[k, g, other], known_speed(c, kinds[k], other)
-                if j < 0 or other == g or np.isnan(slow) or np.isnan(fast):
+                j = last[k, g, other]
+                if j < 0 or other == g:
+                    continue
+                kind = c.jobs[j].kind
+                slow, fast = known_speed(c, kind, g), known_speed(c, kind, other)
+                if np.isnan(slow) or np.isnan(fast):
                     continue
                 together, alone = _gain(c, j, g, other, slow, fast)
                 if alone > as_compared(c.limits[GAIN], FINE) and (
@@ -268,14 +280,14 @@ def _gain(c, j, g, other, slow, fast):
 def _balance(c, g, now):
     """Section 3.5, Migration between the nodes of a model."""
     first, last = c.models[g].first, c.models[g].last
-    for _ in range(c.count[MOST]):
+    for _ in range(1 if c.options.literal else c.count[MOST]):
         set_prices(c, g, 0, 0)
         set_loads(c, g)
         source, target, total = -1, first, 0.0
         for n in range(first, last):
             load = c.servers[n].load
             total += load
-            crowded = c.servers[n].asked > c.servers[n].gpus
+            crowded = c.options.literal or c.servers[n].asked > c.servers[n].gpus
             if crowded and (source < 0 or load > c.servers[source].load):
                 source = n
             if load < c.servers[target].load:
@@ -310,7 +322,7 @@ def _to_balance(c, g, source, target, gap):
         )
         if after >= as_compared(gap, STEPS):
             continue
-        waits = gang > left
+        waits = gang > left and not c.options.literal
         first = best < 0 or (best_waits and not waits)
         if not first and waits == best_waits:
             first = after < least or (after == least and j < best)

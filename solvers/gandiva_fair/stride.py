@@ -7,23 +7,25 @@ GPUs of one model; a cluster of several models has one :class:`StridePool` for e
 from __future__ import annotations
 
 import math
-from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...formulations.gandiva_fair import problem
 from ..policy import Floats, Ints
 
 __all__ = [
-    "GpuClaim", "StridePool", "Ties", "effective_tickets", "gang_aware_stride",
-    "least_loaded", "stride_quantum",
+    "GpuClaim", "StridePool", "Ties", "effective_tickets", "gang_aware_stride", "stride_quantum",
 ]  # fmt: skip
 
 #: what decides between equal passes first: who came first, or the smaller gang
 Ties = Literal["arrival", "size"]
+#: of the central stride: (False, node) or (True, job)
+Entry = tuple[bool, int]
 #: steps in one, to which passes and loads are compared, so that rounding breaks no ties
 STEPS = 1e6
 
@@ -39,10 +41,9 @@ def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floa
     >>> effective_tickets([1, 1, 1], [4, 4, 2], 8).tolist()
     [3.0, 3.0, 2.0]
     """
-    from .stride_core import shares  # numba takes a second to import
-
-    demand = np.asarray(demands, dtype=np.float64)
-    return np.asarray(shares(demand, float(gpus), np.asarray(tickets, dtype=np.float64)))
+    exact = [Fraction(one) for one in np.asarray(tickets, dtype=np.float64).tolist()]
+    demand = np.asarray(demands, dtype=np.float64).tolist()
+    return np.array([float(worth) for worth in problem.effective_tickets(exact, demand, gpus)])
 
 
 def _turn(value: float) -> int:
@@ -122,41 +123,6 @@ def gang_aware_stride(
     return stride_quantum(passes, strides, take, debt_cap=debt_cap)
 
 
-def least_loaded(
-    gang: int, loads: ArrayLike, left: ArrayLike, sizes: ArrayLike
-) -> tuple[int, ...] | None:
-    """Return the nodes for a job, or None where there are none.
-
-    Notes
-    -----
-    A job that fits on a node gets the one with the least load; others get as many nodes of one
-    size as they need, of the smallest possible size. Of equal loads, the node that keeps the
-    fewest GPUs left among those where the job fits into what is left, then the first.
-
-    Examples
-    --------
-    >>> least_loaded(2, [0.5, 0.25, 0.25], [0, 4, 2], [4, 4, 4])
-    (2,)
-    >>> least_loaded(6, [0.5, 0.25, 0.25], [0, 4, 2], [4, 4, 4])
-    (1, 2)
-    """
-    size = np.asarray(sizes, dtype=np.int64)
-    servers, count = np.flatnonzero(size >= gang), 1
-    for each in np.unique(size).tolist() if not servers.size else ():
-        servers, count = np.flatnonzero(size == each), -(-gang // each)
-        if servers.size >= count:
-            break
-    if servers.size < count:
-        return None
-    load = np.floor(np.asarray(loads, dtype=np.float64)[servers] * STEPS + 0.5)
-    if count == 1:  # the others need not be sorted
-        least = load == load.min()
-        servers, load = servers[least], load[least]
-    spare = np.asarray(left)[servers] - np.minimum(gang, size[servers])
-    order = np.lexsort((np.maximum(spare, 0), spare < 0, load))  # stable: then the first
-    return tuple(servers[order[:count]].tolist())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuClaim:
     """What a job has in a pool.
@@ -216,9 +182,8 @@ class StridePool:
     the last one of those that have gone. GPUs that a job leaves free on its last node go to that
     node's jobs, which are charged as always.
 
-    Compiled; tests have the same in plain Python, bit for bit. A quantum takes
-    O(jobs log jobs + nodes (log nodes + users)), a look within one the same without what is
-    busy.
+    A quantum takes O(jobs log jobs + nodes (log nodes + users)), a look within one the same without
+    what is busy. Gandiva_fair has the same as machine code, with which tests compare it.
 
     Examples
     --------
@@ -248,14 +213,14 @@ class StridePool:
         self.claims: dict[int, GpuClaim] = {}
         self.gpus = np.zeros((len(self.sizes), users), dtype=np.int64)
         self.demand = np.zeros(users, dtype=np.int64)
-        self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
-        self._size = np.array(self.sizes, dtype=np.int64)
         self._small = np.zeros_like(self.gpus)  # of jobs of one node
-        self._asked = np.zeros_like(self._size)
         self._nodes: dict[int, dict[int, int]] = {}
-        self._last = np.zeros(self._size.size)  # pass of the last job that has gone
+        self._value: dict[int, float] = {}  # passes of jobs of one node
+        self._local: list[set[int]] = [set() for _ in self.sizes]
+        self._last = [0.0 for _ in self.sizes]  # pass of the last job that has gone
+        self._central: dict[Entry, float] = {}
         self._last_central = 0.0
-        self._open()
+        self._since: dict[int, int] = {}  # when a node got jobs
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
         """Let a job share these nodes."""
@@ -279,19 +244,41 @@ class StridePool:
     def move(self, job: int, server: int, now: int) -> None:
         """Let a job share another node than its only one until now."""
         old = self.claims[job]
-        self._leave(job, old)
-        self._count(job, -1)
+        self.remove(job)
         self._add(job, replace(old, servers=(server,)), now)
 
     def _count(self, job: int, sign: int) -> None:
         user, nodes = self.claims[job].user, self._nodes[job]
         for server, count in nodes.items():
             self.gpus[server, user] += sign * count
-            self._held[server, user] += sign * count
-            self._asked[server] += sign * count
             if len(nodes) == 1:
                 self._small[server, user] += sign * count
             self.demand[user] += sign * count
+
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
+        least = min(self._central.values(), default=self._last_central)
+        if len(claim.servers) > 1:
+            self._central[True, job] = least
+            return
+        (server,) = claim.servers
+        local = self._local[server]
+        if not local:
+            self._central[False, server], self._since[server] = least, now
+        self._value[job] = min((self._value[j] for j in local), default=self._last[server])
+        local.add(job)
+
+    def _leave(self, job: int, claim: GpuClaim) -> None:
+        entry = (True, job)
+        if len(claim.servers) == 1:
+            (server,) = claim.servers
+            value = self._value.pop(job)
+            self._local[server].remove(job)
+            if self._local[server]:
+                return
+            self._last[server], entry = value, (False, server)
+        value = self._central.pop(entry)
+        if not self._central:
+            self._last_central = value
 
     def nodes(self, job: int) -> dict[int, int]:
         """Return the GPUs that a job takes on each of its nodes."""
@@ -299,38 +286,39 @@ class StridePool:
 
     def left(self) -> Ints:
         """Return how many GPUs of each node would be free if all its jobs ran."""
-        return self._size - self._asked
+        return np.asarray(self.sizes - self.gpus.sum(axis=1))
 
-    def loads(self, tickets: ArrayLike) -> Floats:
-        """Return the tickets per GPU of each node, eq. (2)."""
-        return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
-
-    def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
-        """Return the job to move from the most to the least loaded node, and the latter.
-
-        Notes
-        -----
-        The job after whose move these two loads are closest, if they then are closer than before;
-        ties to the lower number. Jobs of several nodes stay.
-        """
-        loads, price = self.loads(tickets), np.asarray(tickets)
-        most, least = int(loads.argmax()), int(loads.argmin())
-        gap = float(loads[most] - loads[least])
-        if gap <= threshold * float(loads.mean()):
-            return None
-
-        def after(job: int) -> int:
-            claim = self.claims[job]
-            moved = float(claim.gang * price[claim.user])
-            return _turn(abs(gap - moved / self.sizes[most] - moved / self.sizes[least]))
-
-        able = [j for j in self._jobs(most) if self.claims[j].gang <= self.sizes[least]]
-        best = min(able, key=lambda j: (after(j), j), default=-1)
-        return (best, least) if able and after(best) < _turn(gap) else None
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of nodes with jobs of their own."""
+        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
+        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
+        return self._value | wide, servers
 
     def quantum(self, strides: ArrayLike) -> set[int]:
         """Return the jobs that run in the next quantum, and charge them."""
-        return self._quantum(self._checked(strides))
+        own = self._checked(strides)
+        room = [0] * len(self.sizes)
+        free = [True] * len(self.sizes)
+        running: set[int] = set()
+
+        def take(i: int) -> bool:
+            is_job, number = entries[i]
+            nodes = self._nodes[number] if is_job else {number: 0}
+            if not all(free[n] for n in nodes):
+                return False
+            for n, count in nodes.items():
+                free[n], room[n] = False, self.sizes[n] - count
+            running.update([number] if is_job else [])
+            return True
+
+        entries = self._in_turn(self._central, own)
+        passes = [self._central[entry] for entry in entries]
+        each = [self._aggregate(entry, own)[0] for entry in entries]
+        _, after = stride_quantum(passes, each, take, debt_cap=self.debt_cap)
+        self._central.update(zip(entries, after, strict=True))
+        for server, gpus in enumerate(room):
+            running.update(self._share(server, gpus, own, 1.0, ()))
+        return running
 
     def fill(
         self, free: ArrayLike, running: Collection[int], strides: ArrayLike, part: float
@@ -340,10 +328,21 @@ class StridePool:
         By rising pass: jobs of several nodes where nobody runs, others where they find room.
         Right after :meth:`quantum` nobody can begin.
         """
-        room = np.array(free, dtype=np.int64)
-        if not room.any():
-            return set()
-        return self._fill(room, running, self._checked(strides), part)
+        room, own = np.array(free, dtype=np.int64), self._checked(strides)
+        begin: set[int] = set()
+        for is_job, number in self._in_turn(self._central, own):
+            if not is_job:
+                begun = self._share(number, int(room[number]), own, part, running)
+                room[number] -= sum(self.claims[job].gang for job in begun)
+                begin.update(begun)
+            elif number not in running:
+                nodes = self._nodes[number]
+                if all(room[n] == self.sizes[n] for n in nodes):
+                    for n, count in nodes.items():
+                        room[n] -= count
+                    self._central[True, number] += part * self._stride(number, own)
+                    begin.add(number)
+        return begin
 
     def forgive(self, strides: ArrayLike) -> None:
         """Let nobody owe more than a stride: cut passes that are further above the least.
@@ -351,7 +350,14 @@ class StridePool:
         Where strides have changed, passes from before say little: a job that ran on what was left
         over, of a user without tickets there, would wait for ever once its user has some.
         """
-        self._forgive(self._checked(strides))
+        own = self._checked(strides)
+        for local in self._local:
+            least = min((self._value[job] for job in local), default=0.0)
+            for job in local:
+                self._value[job] = min(self._value[job], least + self._stride(job, own))
+        least = min(self._central.values(), default=0.0)
+        for entry, value in self._central.items():
+            self._central[entry] = min(value, least + self._aggregate(entry, own)[0])
 
     def _checked(self, strides: ArrayLike) -> Floats:
         """What would divide by zero, or stay infinite for ever, is refused."""
@@ -364,147 +370,60 @@ class StridePool:
             )
         return found
 
-    def _open(self) -> None:
-        core = self._core  # numba takes a second to import
-        by_size = self.ties == "size"
-        self._options = core.StrideOptions(self.debt_cap, self.normalised, by_size)
-        self._by_server = core.new_servers(self._size, self._small)
-        self._by_job = core.new_jobs(16)
-        self._runs = np.empty(16, dtype=np.int64)
-        self._active = np.empty(16, dtype=np.int64)  # jobs of one node, in any order
-        self._at: dict[int, int] = {}  # where they are there
-        self._wide_jobs: list[int] = []
-        self._wide: Any = None
-
-    def save(self) -> dict[str, Any]:
-        """Return jobs with their nodes, and all passes, as plain data."""
-        return {
-            "claims": [
-                [j, own.gang, own.user, list(own.servers), own.arrival]
-                for j, own in self.claims.items()
-            ],
-            "passes": [float(self._by_job.value[j]) for j in self.claims],
-            "server_passes": self._by_server.value,
-            "server_arrivals": self._by_server.arrival,
-            "last": self._last,
-            "last_central": self._last_central,
-        }
-
-    def load(self, data: Mapping[str, Any]) -> None:
-        """Take jobs and passes into a pool that has none."""
-        for job, gang, user, servers, arrival in data["claims"]:
-            self.add(job, gang, user, tuple(servers), arrival)
-        self._by_job.value[[row[0] for row in data["claims"]]] = data["passes"]
-        self._by_server.value[:] = data["server_passes"]
-        self._by_server.arrival[:] = data["server_arrivals"]
-        self._last[:] = data["last"]
-        self._last_central = data["last_central"]
-
-    @property
-    def _core(self) -> Any:
-        """Machine code; not kept, as modules cannot be pickled."""
-        from . import stride_core as gang_stride_core
-
-        return gang_stride_core
-
-    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
-        if job >= self._by_job.gang.size:
-            self._by_job = self._core.new_jobs(2 * job, self._by_job)
-        jobs, servers, server = self._by_job, self._by_server, claim.servers[0]
-        jobs.gang[job], jobs.user[job], jobs.arrival[job] = claim.gang, claim.user, claim.arrival
-        if len(claim.servers) > 1:
-            jobs.value[job] = self._least_central()
-            insort(self._wide_jobs, job)
-            self._wide = None
-            return
-        if servers.jobs[server]:
-            jobs.value[job] = jobs.value[self._own(server)].min()
-        else:
-            jobs.value[job] = self._last[server]
-            servers.value[server], servers.arrival[server] = self._least_central(), now
-        servers.jobs[server] += 1
-        jobs.server[job] = server
-        at = self._at[job] = len(self._at)
-        if at == self._active.size:
-            self._active = np.concatenate([self._active, self._active])
-        self._active[at] = job
-
-    def _leave(self, job: int, claim: GpuClaim) -> None:
-        servers, server = self._by_server, claim.servers[0]
-        value = float(self._by_job.value[job])
-        if len(claim.servers) > 1:
-            self._wide_jobs.remove(job)
-            self._wide = None
-        else:
-            at, other = self._at.pop(job), int(self._active[len(self._at)])
-            if other != job:
-                self._active[at], self._at[other] = other, at
-            servers.jobs[server] -= 1
-            if servers.jobs[server]:
-                return
-            self._last[server], value = value, float(servers.value[server])
-        if not self._at and not self._wide_jobs:
-            self._last_central = value
-
-    def _least_central(self) -> float:
-        """Least pass of nodes with jobs, and of jobs of several nodes."""
-        own = self._by_server.value[self._by_server.jobs > 0]
-        both = np.concatenate([own, self._by_job.value[self._wide_jobs]])
-        return float(both.min()) if both.size else self._last_central
-
-    def _own(self, server: int) -> Ints:
-        active = self._active[: len(self._at)]
-        return np.asarray(active[self._by_job.server[active] == server])
-
-    def _jobs(self, server: int) -> Collection[int]:
-        found: list[int] = self._own(server).tolist()
-        return found
-
-    def _arrays(self) -> tuple[Any, Any, Any, Ints, Ints]:
-        """Nodes, jobs, those of several and those of one node, and room to write jobs."""
-        if self._wide is None:
-            self._wide = self._core.new_wide([(j, self._nodes[j]) for j in self._wide_jobs])
-        if self._runs.size < len(self.claims):
-            self._runs = np.empty(2 * len(self.claims), dtype=np.int64)
-        active = self._active[: len(self._at)]
-        return self._by_server, self._by_job, self._wide, active, self._runs
-
-    def _quantum(self, strides: Floats) -> set[int]:
-        *state, runs = self._arrays()
-        count = self._core.quantum(*state, strides, self._options, runs)
-        return set(runs[:count].tolist())
-
-    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
-        *state, runs = self._arrays()
-        busy = np.fromiter(running, np.int64, len(running))
-        busy = busy[busy < self._by_job.busy.size]  # others are of another pool
-        self._by_job.busy[busy] = True
-        count = self._core.look(*state, strides, self._options, runs, free, part)
-        self._by_job.busy[busy] = False
-        return set(runs[:count].tolist())
-
-    def _forgive(self, strides: Floats) -> None:
-        jobs, servers = self._by_job, self._by_server
-        local, wide = self._active[: len(self._at)], np.array(self._wide_jobs, dtype=np.int64)
-        own = np.flatnonzero(servers.jobs)
-        gpus = np.ones(jobs.gang.size) if self.normalised else jobs.gang
-        least = np.full(servers.jobs.size, np.inf)
-        np.minimum.at(least, jobs.server[local], jobs.value[local])
-        most = least[jobs.server[local]] + strides[jobs.user[local]] / gpus[local]
-        jobs.value[local] = np.minimum(jobs.value[local], most)
-        central = self._least_central()
-        most = central + strides[jobs.user[wide]] / gpus[wide]
-        jobs.value[wide] = np.minimum(jobs.value[wide], most)
-        small = self._small[own]
-        each = np.divide(small, strides, out=np.zeros(small.shape), where=small > 0)
-        tickets = np.cumsum(each, axis=1)[:, -1]  # in the users' order, as in the plain pool
-        gang = np.minimum(small.sum(axis=1), self._size[own]) if self.normalised else 1
-        servers.value[own] = np.minimum(servers.value[own], central + gang / tickets)
-
-    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of nodes with jobs of their own."""
-        jobs, servers = self._by_job.value, self._by_server
-        return (
-            {job: float(jobs[job]) for job in self.claims},
-            {n: float(servers.value[n]) for n in np.flatnonzero(servers.jobs).tolist()},
+    def _share(
+        self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
+    ) -> list[int]:
+        """The node's own stride among its jobs that do not run."""
+        jobs = [job for job in self._local[server] if job not in running] if gpus else []
+        jobs.sort(
+            key=lambda job: self._key(
+                self._value[job], self.claims[job].arrival, self.claims[job].gang, job
+            )
         )
+        room = gpus
+
+        def take(i: int) -> bool:
+            nonlocal room
+            fits = self.claims[jobs[i]].gang <= room
+            room -= self.claims[jobs[i]].gang if fits else 0
+            return fits
+
+        runs, after = stride_quantum(
+            [self._value[job] for job in jobs],
+            [self._stride(job, strides) for job in jobs],
+            take,
+            part=part,
+            debt_cap=self.debt_cap,
+        )
+        self._value.update(zip(jobs, after, strict=True))
+        return [jobs[i] for i in runs]
+
+    def _stride(self, job: int, strides: Floats) -> float:
+        claim = self.claims[job]
+        return float(strides[claim.user] / (1 if self.normalised else claim.gang))
+
+    def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
+        """Stride and GPUs of a job of several nodes, or of a node's own jobs together."""
+        is_job, number = entry
+        if is_job:
+            return self._stride(number, strides), self.claims[number].gang
+        asked, tickets = 0, 0.0
+        for user in np.flatnonzero(self._small[number]).tolist():
+            asked += int(self._small[number, user])
+            tickets += float(self._small[number, user] / strides[user])
+        gang = min(asked, self.sizes[number])
+        return (gang if self.normalised else 1) / tickets, gang
+
+    def _key(self, value: float, since: int, gang: int, last: Any) -> tuple[Any, ...]:
+        """By rising pass, ties as the options say."""
+        ties = (gang, since) if self.ties == "size" else (since, gang)
+        return _turn(value), *ties, last
+
+    def _in_turn(self, central: Mapping[Entry, float], strides: Floats) -> list[Entry]:
+        def key(entry: Entry) -> tuple[Any, ...]:
+            is_job, number = entry
+            since = self.claims[number].arrival if is_job else self._since[number]
+            gang = self._aggregate(entry, strides)[1]
+            return self._key(central[entry], since, gang, entry)
+
+        return sorted(central, key=key)

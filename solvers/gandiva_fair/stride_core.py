@@ -1,4 +1,4 @@
-"""Compiled :class:`gangsched.solvers.gandiva_fair.stride.StridePool`: whole quanta over arrays.
+""":class:`gangsched.solvers.gandiva_fair.stride.StridePool` as machine code: quanta over arrays.
 
 Jobs are their numbers. Entries of the central stride are nodes that have jobs of their own, then
 jobs of several nodes ("wide") by number. Passes are compared as there (`STEPS`), and sums are
@@ -7,7 +7,6 @@ added up in the same order, so that results are the same bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 
 from ...instances.compiled import compiled, inner
 
-__all__ = ["StrideOptions", "look", "new_jobs", "new_servers", "new_wide", "quantum", "shares"]
+__all__ = ["StrideOptions", "look", "quantum"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-STEPS = 1e6  # as in gang_stride: compiled code keeps its own globals
+STEPS = 1e6  # as in stride: compiled code keeps its own globals
 
 
 class Jobs(NamedTuple):
@@ -54,46 +53,18 @@ class Wide(NamedTuple):
 
 
 class StrideOptions(NamedTuple):
-    """As of the pool."""
+    """As of the pool, and whether Algorithm 2 is kept to the letter."""
 
     debt_cap: bool
     normalised: bool
-    by_size: bool
-
-
-def new_jobs(size: int, old: Jobs | None = None) -> Jobs:
-    """Return room for jobs up to this number, with what was there."""
-    gang, user, arrival, server = (np.zeros(size, dtype=np.int64) for _ in range(4))
-    busy = np.zeros(size, dtype=np.bool_)
-    made = Jobs(gang, user, arrival, server, np.zeros(size), np.zeros(size), busy)
-    for mine, other in zip(made, old or (), strict=False):
-        mine[: other.size] = other
-    return made
-
-
-def new_servers(size: Ints, small: Ints) -> Servers:
-    """Return nodes without jobs."""
-    return Servers(size, small, np.zeros_like(size), np.zeros_like(size), np.zeros(size.size))
-
-
-def new_wide(nodes: Sequence[tuple[int, Mapping[int, int]]]) -> Wide:
-    """Return jobs of several nodes, by rising number."""
-    first = np.cumsum([0, *(len(taken) for _, taken in nodes)])
-    return Wide(
-        np.array([job for job, _ in nodes], dtype=np.int64),
-        first.astype(np.int64),
-        np.array([n for _, taken in nodes for n in taken], dtype=np.int64),
-        np.array([list(taken.values())[-1] for _, taken in nodes], dtype=np.int64),
-    )
+    literal: bool
 
 
 @inner
-def _before(a: Any, b: Any, turn: Any, arrival: Any, gang: Any, by_size: Any) -> Any:
-    """Whether a comes before b: by rising pass, ties as the options say, then by number."""
+def _before(a: Any, b: Any, turn: Any, arrival: Any, gang: Any) -> Any:
+    """Whether a comes before b: by rising pass, then by arrival, gang and number."""
     if turn[a] != turn[b]:
         return turn[a] < turn[b]
-    if by_size and gang[a] != gang[b]:
-        return gang[a] < gang[b]
     if arrival[a] != arrival[b]:
         return arrival[a] < arrival[b]
     if gang[a] != gang[b]:
@@ -102,9 +73,7 @@ def _before(a: Any, b: Any, turn: Any, arrival: Any, gang: Any, by_size: Any) ->
 
 
 @inner
-def _sort(
-    order: Any, low: Any, high: Any, spare: Any, turn: Any, arrival: Any, gang: Any, by_size: Any
-) -> None:
+def _sort(order: Any, low: Any, high: Any, spare: Any, turn: Any, arrival: Any, gang: Any) -> None:
     """Merge sort of order[low:high]."""
     width = 1
     while width < high - low:
@@ -112,12 +81,12 @@ def _sort(
         while left + width < high:
             middle = left + width
             right = min(middle + width, high)
-            if _before(order[middle], order[middle - 1], turn, arrival, gang, by_size):
+            if _before(order[middle], order[middle - 1], turn, arrival, gang):
                 for i in range(left, middle):
                     spare[i] = order[i]
                 i, j, k = left, middle, left
                 while i < middle:
-                    if j < right and _before(order[j], spare[i], turn, arrival, gang, by_size):
+                    if j < right and _before(order[j], spare[i], turn, arrival, gang):
                         order[k] = order[j]
                         j += 1
                     else:
@@ -142,7 +111,7 @@ def _share(
     """A node's own stride among order[low:high]; who runs is appended to `runs`."""
     for i in range(low, high):
         jobs.turn[order[i]] = np.floor(jobs.value[order[i]] * STEPS + 0.5)
-    _sort(order, low, high, spare, jobs.turn, jobs.arrival, jobs.gang, options.by_size)
+    _sort(order, low, high, spare, jobs.turn, jobs.arrival, jobs.gang)
     began = count
     for i in range(low, high):
         job = order[i]
@@ -237,7 +206,7 @@ def quantum(
     for i in range(entries):
         order[i] = i
         turn[i] = np.floor(value[i] * STEPS + 0.5)
-    _sort(order, 0, entries, spare, turn, arrival, gang, options.by_size)
+    _sort(order, 0, entries, spare, turn, arrival, gang)
     free, room = size.copy(), np.zeros_like(size)
     count, served = 0, 0
     for i in range(entries):
@@ -312,7 +281,7 @@ def look(
             entries += 1
     for i in range(entries):
         order[i] = i
-    _sort(order, 0, entries, spare, turn, arrival, gang, options.by_size)
+    _sort(order, 0, entries, spare, turn, arrival, gang)
     count = 0
     for i in range(entries):
         n = owner[order[i]]
@@ -332,33 +301,3 @@ def look(
             for j in range(began, count):
                 free[n] -= jobs.gang[runs[j]]
     return count
-
-
-@compiled
-def shares(gangs: Any, gpus: Any, weights: Any) -> Any:
-    """Fractions of :func:`..policies.gavel.water_filling.water_filling` times gangs."""
-    n = gangs.size
-    asked = 0.0
-    for i in range(n):
-        asked += gangs[i]
-    if asked <= gpus:
-        return gangs.copy()
-    order = np.argsort(gangs / weights, kind="mergesort")
-    behind = np.empty(n)  # weights from here on
-    total = 0.0
-    for k in range(n - 1, -1, -1):
-        total += weights[order[k]]
-        behind[k] = total
-    full, level = 0.0, 0.0
-    for k in range(n):
-        i = order[k]
-        full += gangs[i]
-        level = (gpus - (full - gangs[i])) / behind[k]
-        if level * weights[i] < gangs[i]:
-            break
-    else:  # by rounding only
-        level = gpus / behind[0]
-    found = np.empty(n)
-    for i in range(n):
-        found[i] = min(1.0, level * weights[i] / gangs[i]) * gangs[i]
-    return found

@@ -16,7 +16,7 @@ from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.instances import Cluster, Instance, Job, Node, User
-from gangsched.solvers.gandiva_fair.policy import GandivaFair, Profile
+from gangsched.solvers.gandiva_fair.policy import GandivaFair
 from gangsched.solvers.gandiva_fair.trading import Trade
 
 LONG = 10**6
@@ -278,27 +278,6 @@ def test_heavier_jobs_of_a_user_are_placed_first() -> None:
     instance = Instance(cluster(2, 1, size=1), jobs, [User("A")])
     run = run_of(instance, 1)
     assert models_of(run, instance, 2) == {"v100"}
-
-
-def test_groups_of_a_user_are_profiled_apart() -> None:
-    profile = Profile(2)
-    for speed in (1.0, 2.0, 3.0):
-        profile.add((0, "a"), 1, speed)
-    profile.add((0, "b"), 1, 6.0)
-    assert profile.speeds((0, "a"))[1] == 2.0
-    mean = profile.of_user({(0, "a"): 1, (0, "b"): 3, (1, "a"): 9}, 0)
-    assert mean[1] == 5.0
-    assert np.isnan(mean[0])
-    assert np.isnan(profile.of_user({(1, "a"): 9}, 0)).all()
-
-
-def test_an_average_follows_jobs_that_change() -> None:
-    profile = Profile(1)
-    for _ in range(100):
-        profile.add((0, ""), 0, 1.0)
-    for _ in range(10):
-        profile.add((0, ""), 0, 2.0)
-    assert profile.speeds((0, ""))[0] == pytest.approx(2 - 0.9**10)
 
 
 @pytest.mark.parametrize(
