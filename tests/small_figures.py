@@ -45,7 +45,7 @@ def sizes() -> Any:
 
 
 def figure_options() -> dict[str, dict[str, Any]]:
-    """The smallest options of each figure; those that are not here take too long, or vary."""
+    """The smallest options of each figure."""
     irmp: dict[str, Any] = {"seeds": (0, 1), "processes": 1}
     alone = {**irmp, "seeds": (0,)}
     size = {"size": (8, 10, 3)}
@@ -62,11 +62,13 @@ def figure_options() -> dict[str, dict[str, Any]]:
         "unisched:fig5": {}, "unisched:fig6": small, "unisched:fig7": {**small, "curves": 4},
         "unisched:fig8": small, "unisched:fig9": small,
         "unisched:fig10": {**small, "queues": (20,)},
-        "unisched:fig11": small, "unisched:fig12": small,
+        "unisched:fig10d": {"queues": (20,)}, "unisched:fig11": small, "unisched:fig12": small,
         "irmp:fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8), **alone},
         "irmp:fig5": {"jobs": (3, 5), "servers": (5, 8), **irmp},
         "irmp:fig6": {"jobs": (3, 5), "servers": (5,), "default": (4, 6), **alone},
         "irmp:fig7": {**size, **alone}, "irmp:fig8": {**size, **irmp},
+        "irmp:fig9": {"jobs": (3, 6), "servers": 8, **alone},
+        "irmp:fig10": {"servers": (5, 8), "jobs": 5, **alone},
         "irmp:fig11": {"jobs": (8,), "servers": 6, "percent": (60, 100, 140), **irmp},
         "irmp:fig12": size, "irmp:fig13": {**size, **irmp},
         "irmp:table2": {"users": (2, 3), "jobs": 8, "servers": 10, **irmp},

@@ -15,44 +15,6 @@ PAGE = FigurePage("unisched")
 FIGURES = [name for name in TARGETS if name.startswith("unisched:")]
 
 
-def test_instances_are_on_the_load_of_the_settings() -> None:
-    """Except where the widest gang needs more nodes."""
-    for facts in PAGE.restored("unisched:fig8").instances.values():
-        assert len(facts["offered load"]) == 3
-        assert all(1.2 <= load <= 1.8 for load in facts["offered load"])
-        assert min(facts["nodes"]) >= 8
-
-
-def test_runs_that_figures_share_agree() -> None:
-    """UniSched on one workload, in Figs. 9 and 12."""
-    a, b = PAGE.restored("unisched:fig9"), PAGE.restored("unisched:fig12")
-    for name in figures.MIXED:
-        for measure in ("miss", "miss [0]", "miss [1]", "miss [2]", "metric_miss", "latency"):
-            value = a.value(name, "UniSched", measure)
-            assert value is not None
-            assert b.value(name, "UniSched", measure) == value
-
-
-def test_no_policy_wins_more_than_can_be_won() -> None:
-    found = [
-        value
-        for row in PAGE.restored("unisched:table3").rows
-        for measure, value in row.values.items()
-        if measure.startswith("ratio") and value is not None
-    ]
-    assert len(found) == 4 * 12 * 4  # instances, policies, three seeds and their mean
-    assert min(found) >= 1
-
-
-def test_the_data_can_tell_good_from_bad() -> None:
-    """Miss rates are not saturated, and differ."""
-    study = PAGE.restored("unisched:fig12")
-    for name in figures.MIXED:
-        own, chronus = (study.value(name, p, "miss") or 0.0 for p in ("UniSched", "Chronus"))
-        assert 4 < own < 40
-        assert chronus > 1.2 * own
-
-
 # --- run again -----------------------------------------------------------------------------------
 
 
