@@ -178,7 +178,7 @@ class Round:
             room = self.room.sum(axis=0) if self.params.literal else None  # W13
         return best_response(
             self.problem, job, self.free, self.prices, self._ideal(job, end),
-            begin=0, end=end, room=room, machine=self.params.machine, literal=self.params.literal,
+            begin=0, end=end, room=room, literal=self.params.literal,
         )  # fmt: skip
 
     def _end(self, job: int) -> int:

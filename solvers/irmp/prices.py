@@ -59,8 +59,6 @@ class AstraeaParams:
         Algorithms 4 and 5 as printed: W8, W9, W10.
     cap : int
         Intervals at most (as long as jobs arrive, more), 1 to 40.
-    machine : bool
-        False runs the readable reference; both give the same.
     """
 
     lam: int = 1
@@ -71,7 +69,6 @@ class AstraeaParams:
     reject_negative: bool = False
     literal: bool = False
     cap: int = 14
-    machine: bool = True
 
     @property
     def unit(self) -> float:
@@ -103,7 +100,7 @@ class AstraeaParams:
             real(self, owner, name, positive=True)
         if self.order not in ("user", "index"):
             raise ValueError(f"{owner}: order={self.order!r} is not user or index")
-        for name in ("reject_negative", "literal", "machine"):
+        for name in ("reject_negative", "literal"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{owner}: {name}={getattr(self, name)!r} is not True or False")
 

@@ -4,8 +4,7 @@ Source: N. Wang, R. Zhou, L. Han, H. Chen, Z. Li, "Online Scheduling of Distribu
 Jobs for Incentivizing Sharing in Multi-Tenant Systems", IEEE TC 72(3), 2023, Section 4.4:
 Algorithm 3 for one job, with the functions MINCOSTD (Algorithm 4) and MINCOSTC (Algorithm 5).
 
-The loops of Algorithms 3-5 stand here, line by line, for reading and for tests. What runs is their
-compiled twin in `irmp_response_core`, which finds the same run.
+The loops of Algorithms 3-5 stand in :mod:`.response_core`, with the paper's lines.
 
 Deviations from the paper
 -------------------------
@@ -24,7 +23,7 @@ from __future__ import annotations
 
 import numbers
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -122,6 +121,8 @@ class _Facts:
         self.capacity = np.array([[n.gpus for n in nodes], [n.ps for n in nodes]], dtype=np.int64)
         self.options: dict[tuple[int, bool], RunOptions] = {}
         self.order: dict[tuple[int, bool], Ints] = {}  # of options, the shortest first
+        #: starts and numbers of workers that Algorithm 3 has been asked to try (Theorem 3)
+        self.tuples = 0
 
     @cached_property
     def most(self) -> int:
@@ -148,6 +149,8 @@ class _Facts:
         return self._fitting(printed=True)
 
     def _fitting(self, *, printed: bool) -> list[tuple[int, int, int, int]]:
+        from . import response_core as core  # numba takes a second to import
+
         found = []
         for workers in range(1, self.most + 1):
             for kind in range(self.types):
@@ -156,9 +159,12 @@ class _Facts:
                     found.append((workers, kind, -1, 1))
             for kind in range(self.types):
                 for host in range(self.types):
-                    at = _host(self, self.capacity, workers, kind, host, printed=printed)
-                    if at is not None:
-                        found.append((workers, kind, host, 1 if printed else at[1]))
+                    node, ps = core.host_of(
+                        self.capacity, self.model, self.need, workers, kind, host, core.UNLIMITED,
+                        printed,
+                    )  # fmt: skip
+                    if node >= 0:
+                        found.append((workers, kind, host, 1 if printed else ps))
         return found
 
     def options_of(self, job: int, *, printed: bool = False) -> RunOptions:
@@ -228,46 +234,6 @@ SHARED = ("need", "fitting", "printed")
 # --- Algorithm 3 for one job ----------------------------------------------------------------------
 
 
-class _Call(NamedTuple):
-    """One call: problem (9) for a job."""
-
-    facts: _Facts
-    job: int
-    free: Ints
-    sums: Floats  # (types, 2, T + 1): prices of all slots before
-    room: Ints | None
-    end: int
-    literal: bool
-
-    @property
-    def problem(self) -> Irmp:
-        """The problem."""
-        return self.facts.problem
-
-    def duration(self, workers: int, nodes: int, kind: int) -> int:
-        """d_j."""
-        return self.problem.duration(self.job, workers, nodes, self.problem.models[kind])
-
-    def left(self, what: int, kind: int, start: int, stop: int) -> float:
-        """What of the quota is left in all of these slots."""
-        if self.room is None:
-            return float("inf")
-        if self.literal:
-            what = WORKERS  # W9
-        return int(self.room[kind, what, start:stop].min())
-
-    def price(self, what: int, kind: int, start: int, stop: int) -> float:
-        """The price of one worker or PS in these slots."""
-        return float(self.sums[kind, what, stop] - self.sums[kind, what, start])
-
-
-class _Run(NamedTuple):
-    stop: int
-    nodes: dict[int, int]
-    ps: dict[int, int]
-    cost: float
-
-
 def best_response(
     problem: Irmp,
     job: int,
@@ -278,7 +244,6 @@ def best_response(
     begin: int,
     end: int,
     room: ArrayLike | None = None,
-    machine: bool = True,
     literal: bool = False,
 ) -> Response | None:
     """Return the run of a job that is worth most after its cost, problem (9), or None.
@@ -297,8 +262,6 @@ def best_response(
         The run lies in [begin, end). Releases and the horizon are the caller's business.
     room : (2, T) or (types, 2, T) ints, optional
         What is left of the quota of the job's user, stage 1 of Algorithm 2.
-    machine : bool
-        False runs the readable reference; both give the same run.
     literal : bool
         Algorithms 3-5 as printed in W8, W9, W10; one type of nodes.
 
@@ -321,9 +284,9 @@ def best_response(
     several nodes for a central run the first; as host of PSs the one that needs fewest, then the
     first; the other workers on nodes with fewest free workers, then the first.
 
-    The reference costs O(T D T S). The twin bounds each pair (start, D_w) by
-    f(end) - D_w W - P z for sums W and P of prices and the least z that any node allows, tries
-    starts with the largest bound first, and looks at nodes only where the bound exceeds the best.
+    As printed it costs O(T D T S). Here each pair (start, D_w) is bounded by f(end) - D_w W - P z
+    for sums W and P of prices and the least z that any node allows; starts with the largest bound
+    are tried first, and nodes are looked at only where the bound exceeds the best.
 
     Examples
     --------
@@ -341,7 +304,7 @@ def best_response(
     """
     check_class("best_response", problem, Irmp)
     facts = facts_of(problem)
-    _check_call(facts, job, free, begin, end, machine, literal)
+    _check_call(facts, job, free, begin, end, literal)
     slots = free.shape[2]
     priced: Floats = _per_type(facts, prices, slots, "prices", np.float64)
     if priced.size and not (priced.min() >= 0 and priced.max() < np.inf):
@@ -360,20 +323,17 @@ def best_response(
     if not np.isfinite(sums[:, :, -1]).all():
         raise ValueError("best_response: prices add up to more than a float can hold")
     rooms = None if room is None else _per_type(facts, room, slots, "room", np.int64)
-    call = _Call(facts, job, free, sums, rooms, end, literal)
-    return _compiled(call, worth, begin) if machine else _algorithm_3(call, worth, begin)
+    facts.tuples += (end - begin) * problem.jobs[job].gpus
+    return _best(facts, job, free, sums, rooms, worth, begin, end, printed=literal)
 
 
-def _check_call(
-    facts: _Facts, job: Any, free: Any, begin: Any, end: Any, machine: Any, literal: Any
-) -> None:
+def _check_call(facts: _Facts, job: Any, free: Any, begin: Any, end: Any, literal: Any) -> None:
     owner, jobs = "best_response", len(facts.problem.jobs)
     for name, value in (("job", job), ("begin", begin), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    for name, value in (("machine", machine), ("literal", literal)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{owner}: {name}={value!r} is not True or False")
+    if not isinstance(literal, bool):
+        raise TypeError(f"{owner}: literal={literal!r} is not True or False")
     if not 0 <= job < jobs:
         raise ValueError(f"{owner}: job={job}, there are {jobs} jobs")
     if not isinstance(free, np.ndarray) or free.dtype.kind not in "iu":
@@ -407,66 +367,29 @@ def _numbers(given: ArrayLike, name: str, dtype: Any) -> Any:
     raise TypeError(f"best_response: {name}={given!r} is not an array of {what}")
 
 
-def _algorithm_3(call: _Call, values: Floats, begin: int) -> Response | None:
-    """Algorithm 3, lines 3-13."""
-    best, gain, job = None, MARGIN, call.job
-    for start in range(begin, call.end):  # line 3
-        for workers in range(1, call.problem.jobs[job].gpus + 1):
-            runs = [run for run in _runs(call, start, workers) if run is not None]  # lines 4-5
-            for run in runs:
-                value = float(values[run.stop])
-                if value - run.cost > gain:  # lines 6-11, W11
-                    gain = value - run.cost
-                    best = Response(
-                        job, start, run.stop, workers, run.nodes, run.ps, value, run.cost
-                    )
-    return best
+def _best(
+    facts: _Facts, job: int, free: Ints, sums: Floats, room: Ints | None, values: Floats,
+    begin: int, end: int, *, printed: bool,
+) -> Response | None:  # fmt: skip
+    """Algorithm 3; `sums` are (types, 2, T + 1) prices of all slots before."""
+    from . import response_core as core  # numba takes a second to import
 
-
-def _runs(call: _Call, start: int, workers: int) -> Iterator[_Run | None]:
-    types = range(call.facts.types)
-    for kind in types:
-        yield _min_cost_c(call, start, workers, kind)
-    for kind in types:
-        for host in types:
-            yield _min_cost_d(call, start, workers, kind, host)
-
-
-def _min_cost_d(call: _Call, start: int, workers: int, kind: int, host: int) -> _Run | None:
-    """MINCOSTD, Algorithm 4; PSs on a node of type `host`."""
-    stop = start + call.duration(workers, 2, kind)  # line 3, W2
-    if stop > call.end or call.left(WORKERS, kind, start, stop) < workers:  # line 4
+    options = facts.options_of(job, printed=printed)
+    if printed and room is not None:
+        room = np.repeat(room[:, :1], 2, axis=1)  # W9
+    found = core.best(
+        free, room, facts.model, facts.types, options, facts.order[job, printed], facts.need,
+        sums, values, begin, end, MARGIN, printed,
+    )  # fmt: skip
+    if found is None:
         return None
-    least = call.free[:, :, start:stop].min(axis=2)
-    room = call.left(PS, host, start, stop)
-    at = _host(call.facts, least, workers, kind, host, room, printed=call.literal)  # lines 7-13
-    if at is None:
-        return None
-    nodes = _placed(call.facts, least, workers, kind, at[0])  # lines 14-20
-    if sum(nodes.values()) < workers:  # line 21
-        return None
-    cost = workers * call.price(WORKERS, kind, start, stop)
-    return _Run(stop, nodes, {at[0]: at[1]}, cost + at[1] * call.price(PS, host, start, stop))
-
-
-def _host(
-    facts: _Facts, least: Ints, workers: int, kind: int, host: int, room: float = float("inf"), *,
-    printed: bool = False,
-) -> tuple[int, int] | None:  # fmt: skip
-    """Lines 7-13 of MINCOSTD: the node for the PSs, and how many."""
-    best, total = None, int(least[WORKERS][facts.model == kind].sum())
-    for s in np.flatnonzero(facts.model == host).tolist():
-        there = int(least[WORKERS, s]) if kind == host else 0
-        outside = workers - min(workers - 1, there)  # D_w - D_sw of line 8
-        needed = int(facts.need[outside]) if outside < facts.need.size else outside
-        if printed:  # W8
-            needed = int(min(needed, least[PS, s], room))
-            fits = needed >= 1
-        else:
-            fits = needed <= min(int(least[PS, s]), room) and total - there >= outside
-        if fits and (best is None or needed < best[1]):  # line 10
-            best = s, needed
-    return best
+    start, i, _, ps = found
+    stop, kind, host = start + int(options.slots[i]), int(options.kind[i]), int(options.host[i])
+    cost = core.cost_of(
+        sums, int(options.workers[i]), ps, kind, kind if host < 0 else host, start, stop,
+        host < 0 and printed,
+    )  # fmt: skip
+    return _response(facts, job, free, options, found, float(values[stop]), cost)
 
 
 def _placed(facts: _Facts, least: Ints, workers: int, kind: int, host: int) -> dict[int, int]:
@@ -483,53 +406,11 @@ def _placed(facts: _Facts, least: Ints, workers: int, kind: int, host: int) -> d
     return nodes
 
 
-def _min_cost_c(call: _Call, start: int, workers: int, kind: int) -> _Run | None:
-    """MINCOSTC, Algorithm 5."""
-    stop = start + call.duration(workers, 1, kind)  # line 3, W2
-    if stop > call.end or call.left(WORKERS, kind, start, stop) < workers:  # line 4
-        return None
-    least = call.free[:, :, start:stop].min(axis=2)
-    at = _on(call.facts, least, workers, kind, -1)  # lines 7, 11
-    if at is None or call.left(PS, kind, start, stop) < 1:
-        return None
-    length = start + 1 if call.literal else stop
-    cost = workers * call.price(WORKERS, kind, start, length)  # line 12
-    cost += call.price(PS, kind, start, length)
-    if call.literal:  # W10
-        cost *= stop - start
-    return _Run(stop, {at[0]: workers}, {at[0]: 1}, cost)
-
-
-def _compiled(call: _Call, values: Floats, begin: int) -> Response | None:
-    """The same by machine code."""
-    from . import response_core as core  # numba takes a second to import
-
-    facts, sums, room, printed = call.facts, call.sums, call.room, call.literal
-    options = facts.options_of(call.job, printed=printed)
-    if printed and room is not None:
-        room = np.repeat(room[:, :1], 2, axis=1)  # W9
-    found = core.best(
-        call.free, room, facts.model, facts.types, options, facts.order[call.job, printed],
-        facts.need, sums, values, begin, call.end, MARGIN, printed,
-    )  # fmt: skip
-    if found is None:
-        return None
-    start, i, _, ps = found
-    stop, kind = start + int(options.slots[i]), int(options.kind[i])
-    at = kind if options.host[i] < 0 else int(options.host[i])
-    length = start + 1 if printed and options.host[i] < 0 else stop
-    cost = int(options.workers[i]) * call.price(WORKERS, kind, start, length)
-    cost += ps * call.price(PS, at, start, length)
-    if length < stop:  # W10
-        cost *= stop - start
-    return _response(facts, call.job, call.free, options, found, float(values[stop]), cost)
-
-
 def _response(
     facts: _Facts, job: int, free: Ints, options: RunOptions, found: _Found, value: float,
     cost: float,
 ) -> Response:  # fmt: skip
-    """What the twin has found."""
+    """What was found, on its nodes."""
     start, option, host, ps = found
     workers, stop = int(options.workers[option]), start + int(options.slots[option])
     if options.host[option] < 0:
@@ -545,7 +426,7 @@ def _response(
 
 
 def zero_price_response(
-    problem: Irmp, job: int, free: Ints, *, begin: int, limit: int, machine: bool = True
+    problem: Irmp, job: int, free: Ints, *, begin: int, limit: int
 ) -> Response | None:
     """Return the run of a job that is worth most if resources cost nothing, or None.
 
@@ -559,8 +440,6 @@ def zero_price_response(
         Where the search starts; the job's release counts, too.
     limit : int
         Latest end, which may lie after T; the problem's horizon counts, too.
-    machine : bool
-        False runs the readable reference; both give the same run.
 
     Returns
     -------
@@ -590,8 +469,7 @@ def zero_price_response(
     options, begin = facts.options_of(job), max(begin, problem.earliest(job))
     if problem.horizon is not None:
         limit = min(limit, problem.horizon)
-    search = _earliest_compiled if machine else _earliest
-    found = search(facts, job, free, begin, limit, flat=False)
+    found = _earliest(facts, job, free, begin, limit, flat=False)
     if found is None:
         return None
     end = found[0] + int(options.slots[found[1]])
@@ -599,41 +477,14 @@ def zero_price_response(
     times = range(end + 1, limit + 1)  # the last that is as good
     last = end + bisect_left(times, True, key=lambda t: problem.value(job, t) != value)
     if last > end:
-        found = search(facts, job, free, begin, last, flat=True) or found
+        found = _earliest(facts, job, free, begin, last, flat=True) or found
     return _response(facts, job, free, options, found, value, 0.0)
 
 
 def _earliest(
     facts: _Facts, job: int, free: Ints, begin: int, limit: int, *, flat: bool
 ) -> _Found | None:
-    """(start, option, host, PSs) that ends first (flat: of least work), for reading."""
-    options = facts.options_of(job)
-    best: tuple[tuple[int, int, int, int], _Found] | None = None
-    for i in range(options.workers.size):
-        length, workers = int(options.slots[i]), int(options.workers[i])
-        for start in range(begin, limit - length + 1):
-            first = min(start, free.shape[2] - 1)
-            least = free[:, :, first : max(start + length, 1)].min(axis=2)
-            at = _on(facts, least, workers, int(options.kind[i]), int(options.host[i]))
-            if at is not None:
-                key = (0 if flat else start + length), workers * length, start, i
-                if best is None or key < best[0]:
-                    best = key, (start, i, *at)
-                break
-    return None if best is None else best[1]
-
-
-def _on(facts: _Facts, least: Ints, workers: int, kind: int, host: int) -> tuple[int, int] | None:
-    """The node of the PSs, and how many."""
-    if host >= 0:
-        return _host(facts, least, workers, kind, host)
-    fits = (least[WORKERS] >= workers) & (least[PS] >= 1) & (facts.model == kind)
-    return (int(np.argmax(fits)), 1) if fits.any() else None
-
-
-def _earliest_compiled(
-    facts: _Facts, job: int, free: Ints, begin: int, limit: int, *, flat: bool
-) -> _Found | None:
+    """(start, option, host, PSs) that ends first; `flat`: of least work."""
     from . import response_core as core  # numba takes a second to import
 
     return core.earliest(
@@ -674,7 +525,7 @@ class Occupancy:
     >>> occupancy.take(first)
     >>> (first.start, first.end), (occupancy.best(0).start, occupancy.best(0).end)
     ((0, 2), (2, 4))
-    >>> occupancy.run(first)
+    >>> first.segment
     Segment(job=0, start=0, end=2, gpus={0: 2}, devices=None, ps={0: 1})
     """
 
@@ -748,18 +599,3 @@ class Occupancy:
             shortest = run_options(self.problem, job).slots.min(initial=2**40)
             limit = max(begin, self.problem.earliest(job), self.busy) + int(shortest)
         return zero_price_response(self.problem, job, self.free, begin=begin, limit=limit)
-
-    def run(self, response: Response) -> Segment:
-        """Return a run as a segment.
-
-        Parameters
-        ----------
-        response : Response
-        """
-        return response.segment
-
-    def copy(self) -> Occupancy:
-        """Return an independent copy."""
-        other = Occupancy(self.problem)
-        other.free, other.busy = self.free.copy(), self.busy
-        return other

@@ -1,7 +1,8 @@
-"""Compiled search of :mod:`gangsched.solvers.irmp.response`.
+"""Algorithms 3-5 of Wang et al., and the run that ends first: for :mod:`.response`.
 
-Slots in which the same is free form a period. The least that is free in a window is found period by
-period, from a start on, for options of rising length.
+The lines are those of the paper; deviations, W2 to W11, stand there. Slots in which the same is
+free form a period. The least that is free in a window is found period by period, from a start on,
+for options of rising length.
 """
 
 from __future__ import annotations
@@ -125,12 +126,15 @@ def _can(outline: Ints, workers: int, kind: int, host: int, ps: int) -> bool:
 
 
 @inner
-def _node(
+def host_of(
     least: NDArray[np.int32], model: Ints, need: Ints, workers: int, kind: int, host: int,
     left: int, printed: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Return the node for the PSs and how many; -1 where there is none."""
-    if host < 0:
+    """Return the node for the PSs and how many; -1 where there is none.
+
+    `host` is the type of that node, -1 for a run on one node.
+    """
+    if host < 0:  # MINCOSTC, Algorithm 5, line 7
         for s in range(model.size):
             if model[s] == kind and least[0, s] >= workers and least[1, s] >= 1:
                 return s, 1
@@ -141,25 +145,25 @@ def _node(
             total += least[0, s]
     if total < workers:
         return -1, 0
-    best, fewest, placed = -1, left + 1, False
+    best, fewest, placed = -1, left + 1, False  # MINCOSTD, Algorithm 4, lines 7-13
     for s in range(model.size):
         if model[s] == host:
             there = least[0, s] if kind == host else 0
-            outside = workers - min(workers - 1, there)
+            outside = workers - min(workers - 1, there)  # D_w - D_sw of line 8
             needed = need[outside]
             fits = total - there >= outside
             if printed:  # W8: PSs as far as there are any, and workers are placed later
                 needed = min(needed, least[1, s], left)
             if 1 <= needed < fewest and needed <= least[1, s] and (fits or printed):
                 best, fewest, placed = s, needed, fits
-    return (best, fewest) if placed else (-1, 0)
+    return (best, fewest) if placed else (-1, 0)  # line 21
 
 
 @inner
-def _cost(
+def cost_of(
     sums: Floats, workers: int, ps: int, kind: int, host: int, start: int, stop: int, first: bool
 ) -> float:
-    """Return what a run costs; `first`: the first slot's price in all slots, W10."""
+    """Return what a run costs, line 12; `first`: the first slot's price in all slots, W10."""
     until = start + 1 if first else stop
     cost = workers * (sums[kind, 0, until] - sums[kind, 0, start])
     cost += ps * (sums[host, 1, until] - sums[host, 1, start])
@@ -179,7 +183,7 @@ def _bounds(
             stop = start + slots[i]
             if stop > end or values[stop] <= most:
                 break
-            cost = _cost(sums, workers[i], fewest[i], kind[i], ps_kind[i], start, stop, first[i])
+            cost = cost_of(sums, workers[i], fewest[i], kind[i], ps_kind[i], start, stop, first[i])
             most = max(most, values[stop] - cost)
         top[start - begin] = most
     return top
@@ -191,6 +195,7 @@ def _best(
     fewest: Ints, order: Ints, need: Ints, sums: Floats, values: Floats, begin: int, end: int,
     margin: float, printed: bool,
 ) -> tuple[int, int, int, int]:  # fmt: skip
+    """Algorithm 3, lines 3-13."""
     types = room.shape[0]
     ps_kind = np.where(host < 0, kind, host)
     once = (host < 0) & printed
@@ -206,7 +211,7 @@ def _best(
         period[first[k] - begin :] = k
     least = np.empty((2, model.size), dtype=np.int32)
     low = np.empty((5, types), dtype=np.int64)
-    for at in np.argsort(-top):
+    for at in np.argsort(-top):  # line 3
         if top[at] < gain:
             break
         start = begin + at
@@ -218,7 +223,7 @@ def _best(
             if stop > end or values[stop] < gain:
                 break
             w, p = kind[i], ps_kind[i]
-            worth = values[stop] - _cost(sums, workers[i], fewest[i], w, p, start, stop, once[i])
+            worth = values[stop] - cost_of(sums, workers[i], fewest[i], w, p, start, stop, once[i])
             if worth < gain or (worth == gain and (found[1] < 0 or (start, i) > found[:2])):
                 continue
             last = period[stop - 1 - begin]
@@ -228,11 +233,11 @@ def _best(
                 continue
             _lower(level, done, last, least)
             done = last
-            s, ps = _node(least, model, need, workers[i], w, host[i], low[4, p], printed)
+            s, ps = host_of(least, model, need, workers[i], w, host[i], low[4, p], printed)
             if s < 0:
                 continue
-            worth = values[stop] - _cost(sums, workers[i], ps, w, p, start, stop, once[i])
-            if worth > gain or (worth == gain and found[1] >= 0 and (start, i) < found[:2]):
+            worth = values[stop] - cost_of(sums, workers[i], ps, w, p, start, stop, once[i])
+            if worth > gain or (worth == gain and found[1] >= 0 and (start, i) < found[:2]):  # 6-11
                 gain, found = worth, (start, i, s, ps)
     return found
 
@@ -272,7 +277,7 @@ def _earliest(
                 continue
             _lower(level, done, last, least)
             done = last
-            s, ps = _node(least, model, need, workers[i], kind[i], host[i], UNLIMITED, False)
+            s, ps = host_of(least, model, need, workers[i], kind[i], host[i], UNLIMITED, False)
             if s < 0:
                 continue
             settled[i] = True

@@ -23,14 +23,9 @@ from gangsched.solvers.irmp.astraea import (
     round_of,
     thetas,
 )
-from gangsched.solvers.irmp.response import (
-    _Call,
-    _min_cost_c,
-    _min_cost_d,
-    facts_of,
-    run_options,
-)
+from gangsched.solvers.irmp.response import run_options
 from gangsched.solvers.result import Result
+from plain_response import Call
 
 CHUNKS = {"11": 2, "12": 3, "21": 2, "22": 30}
 THETA = np.array([[16.0, 16.0]])
@@ -116,13 +111,12 @@ def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
     free = np.full((2, 4, 4), 2)
     free[0, :2] = free[1] = 1
     free[1, 0] = 0
-    sums = np.arange(5.0) * np.ones((1, 2, 1))
-    call = _Call(facts_of(problem), 0, free, sums, None, 4, False)
-    spread = _min_cost_d(call, 0, 2, 0, 0)
+    call = Call(problem, free, np.ones((2, 4)), None, 4)
+    spread = call.min_cost_d(0, 2)
     assert spread is not None
     assert (spread.stop, spread.cost) == (4, 4 * 2 * 1 + 4 * 1)
     assert problem.jobs[0].utility.value(4) - spread.cost == 80
-    central = [_min_cost_c(call, 0, workers, 0) for workers in (1, 2)]
+    central = [call.min_cost_c(0, workers) for workers in (1, 2)]
     assert [(run.stop, run.cost) for run in central if run] == [(4, 8), (2, 6)]
 
 

@@ -32,6 +32,7 @@ from gangsched.solvers.irmp.astraea import (
 )
 from gangsched.solvers.irmp.response import best_response
 from gangsched.solvers.result import Refuted, Result
+from plain_response import Call
 from revenue_optimum import best_single_run, random_problem, shapes
 from revenue_optimum import optimum as best_schedule
 from strategies import irmp_problems, utilities
@@ -310,10 +311,7 @@ def seen(slots: int, chunks: int, servers: int) -> list[tuple[int, ...]]:
     problem = tenants([(2, 2)] * servers, [job])
     free = np.full((2, servers, slots), 2).view(Watched)
     windows.clear()
-    best_response(
-        problem, 0, free, np.zeros((2, slots)), np.full(slots + 1, 100.0),
-        begin=0, end=slots, machine=False,
-    )  # fmt: skip
+    Call(problem, free, np.zeros((2, slots)), None, slots).best(np.full(slots + 1, 100.0))
     return list(windows)
 
 

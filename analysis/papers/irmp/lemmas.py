@@ -326,7 +326,7 @@ class SingleJobCase:
         """Return what Algorithms 3-5 say that it is."""
         run = best_response(
             self.problem, 0, self.free, self.prices, self.values,
-            begin=0, end=self.free.shape[2], room=self.room, machine=not literal, literal=literal,
+            begin=0, end=self.free.shape[2], room=self.room, literal=literal,
         )  # fmt: skip
         return 0.0 if run is None else run.utility
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ....instances.model import Linear, ParameterServerJob, Power, Table, Utilit
 from ....instances.schedule import Schedule, Segment
 from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import AstraeaParams, accounts, astraea, batch_sche, round_of
-from ....solvers.irmp.response import best_response, run_options
+from ....solvers.irmp.response import best_response, facts_of, run_options
 from ..claim import Sides
 from .lemmas import (
     BY_NUMBER,
@@ -157,28 +157,15 @@ def broken(case: Online) -> Sides:
     return Sides(len(case.problem.violations(schedule)), 0)
 
 
-class _Counted(Irmp):
-    """Counts calls of `duration`: line 3 of each of MINCOSTD and MINCOSTC."""
-
-    __slots__ = ()
-    calls: ClassVar[list[int]] = [0]
-
-    def duration(self, job: int, workers: int, nodes: int, model: str = "") -> int:
-        self.calls[0] += 1
-        return super().duration(job, workers, nodes, model)
-
-
 def theorem_3(case: Online) -> Sides:
     """Nodes that MINCOSTD and MINCOSTC look at, and 4 lambda L sum of T D_j S, T = tau_L."""
-    problem = _Counted(case.problem.instance, **case.problem.parameters())
-    for j in range(len(problem.jobs)):
-        run_options(problem, j)
-    problem.calls[0] = 0
-    result = astraea(problem, params=replace(case.params, machine=False))
-    calls, servers = problem.calls[0], len(problem.instance.cluster.nodes)
+    problem, servers = case.problem, len(case.problem.instance.cluster.nodes)
+    before = facts_of(problem).tuples
+    result = astraea(problem, params=case.params)
+    looked = facts_of(problem).tuples - before
     last = RevenueFacts.of(result).intervals or 0
     tuples = sum(2**last * job.gpus for job in problem.jobs)
-    return Sides(calls * servers, 4 * case.params.lam * last * tuples * servers)
+    return Sides(2 * looked * servers, 4 * case.params.lam * last * tuples * servers)
 
 
 # --- Theorem 4 -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from ....formulations.irmp.problem import Irmp, parameter_servers
 from ....instances.compiled import compiled, inner
 from ....instances.model import Table
 
-__all__ = ["CandidateRun", "Classes", "Trials", "best_runs", "reference_best_run"]
+__all__ = ["CandidateRun", "Classes", "Trials", "best_runs"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -190,72 +190,6 @@ class CandidateRun(NamedTuple):
         return rows, np.concatenate([n * overlap for _, n in held]).astype(np.float64)
 
 
-# --- reference -----------------------------------------------------------------------------------
-
-
-def reference_best_run(
-    problem: Irmp, classes: Classes, job: int, worth: Ints, prices: Ints, floor: int
-) -> CandidateRun | None:
-    """Return the run of the most worth - cost, if that exceeds `floor`, by trying all.
-
-    Examples
-    --------
-    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
-    >>> cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
-    >>> job = ParameterServerJob(id="j11", gpus=2, release=3, epochs=2, minibatches=1,
-    ...                          rates=(1, 0.5), utility=Linear(-2, 100))
-    >>> problem = Irmp(Instance(cluster, [job]))
-    >>> worth = np.arange(100, 79, -2)
-    >>> prices = np.ones((1, 2, 10), dtype=int)
-    >>> reference_best_run(problem, Classes.of(problem), 0, worth, prices, 0)
-    CandidateRun(start=3, end=5, workers=(2,), host=0, ps=1, central=True, own=2, gain=84)
-    """
-    best: CandidateRun | None = None
-    slots = prices.shape[2]
-    for start in range(problem.earliest(job), slots):
-        for workers in range(1, problem.jobs[job].gpus + 1):
-            for m, model in enumerate(problem.models):
-                for central in (True, False):
-                    end = start + problem.duration(job, workers, 1 if central else 2, model)
-                    if end > slots:
-                        continue
-                    window = prices[:, :, start:end].sum(axis=2).tolist()
-                    for run in _placements(problem, classes, m, workers, central, window):
-                        gain = int(worth[end]) - run.gain
-                        if gain > (floor if best is None else best.gain):
-                            best = run._replace(start=start, end=end, gain=gain)
-    return best
-
-
-def _placements(
-    problem: Irmp, classes: Classes, model: int, workers: int, central: bool,
-    window: list[list[int]],
-) -> Iterator[CandidateRun]:  # fmt: skip
-    """Ways to place so many workers, with their cost as `gain`."""
-    mine = classes.model == model
-    for host in np.flatnonzero(classes.ps).tolist():
-        most = int(classes.gpus[host]) if mine[host] else 0
-        if central and workers <= most:
-            held = [workers * (g == host) for g in range(len(classes))]
-            cost = workers * window[host][0] + window[host][1]
-            yield CandidateRun(0, 0, tuple(held), host, 1, True, workers, cost)
-        for own in range(min(most, workers - 1) + 1) if not central else ():
-            ps = parameter_servers(workers - own, problem.worker_bandwidth, problem.ps_bandwidth)
-            if ps > classes.ps[host]:
-                continue
-            held, left = [0] * len(classes), workers - own
-            for g in sorted(np.flatnonzero(mine).tolist(), key=lambda g: window[g][0]):
-                room = int(classes.gpus[g] * (classes.count[g] - (g == host)))
-                held[g] = min(room, left)
-                left -= held[g]
-            if left:
-                continue
-            held[host] += own
-            cost = sum(n * of[0] for n, of in zip(held, window, strict=True))
-            cost += ps * window[host][1]
-            yield CandidateRun(0, 0, tuple(held), host, ps, False, own, cost)
-
-
 # --- machine code --------------------------------------------------------------------------------
 
 
@@ -263,7 +197,7 @@ def best_runs(
     problem: Irmp, classes: Classes, trials: Trials, worth: Ints, prices: Ints, floor: Ints,
     ends: Ints, *, hints: Ints, every: bool = False,
 ) -> list[CandidateRun | None]:  # fmt: skip
-    """Return for every job what :func:`reference_best_run` does, or an equally good run."""
+    """Return for every job a run of the most worth - cost, where that exceeds its `floor`."""
     jobs, slots = len(problem.jobs), int(ends[-1])
     sums = np.zeros((*prices.shape[:2], slots + 1), dtype=np.int64)
     lengths = np.diff(ends, prepend=0)
