@@ -83,8 +83,7 @@ def problem(
         raise ValueError("problem: give either an instance or a setting")
     settings = registry.entry(name).settings
     make = settings[registry.lookup("setting", settings, setting)]
-    given = {"jobs": jobs, "nodes": nodes} | ({} if utility is None else {"utility": utility})
-    return make(seed=seed, **given)
+    return make(seed=seed, **drawn)
 
 
 def solve(

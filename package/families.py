@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
-from . import settings
+import numpy as np
+
 from .formulations.completion_time.problem import CompletionTime, Measure
 from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
@@ -23,7 +24,17 @@ from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
-from .instances import Cluster, Instance, ReadReport, RingJob, Trace, generate, heterogeneous
+from .instances import (
+    Cluster,
+    Instance,
+    Job,
+    ReadReport,
+    RingJob,
+    Trace,
+    User,
+    generate,
+    heterogeneous,
+)
 from .instances.check import one_of
 from .instances.convert import to_rar_instance
 from .instances.deadlines import (
@@ -51,10 +62,16 @@ def rings(
     seed: int,
 ) -> RarDdls:
     """Yu et al. 2022, section 7; "heavy" is B with three times the contention."""
-    changes: dict[str, Any] = {"horizon": horizon}
-    changes |= {"extra": (0.30, 0.60), "xi2": 3e-4} if workload == "heavy" else {}
-    variant = "B" if workload == "heavy" else workload
-    return settings.rar_ddls(variant, jobs=jobs, nodes=nodes, seed=seed, **changes)
+    heavy = workload == "heavy"
+    changes: dict[str, Any] = {"xi2": 3e-4} if heavy else {}
+    instance = generate.rar_workload(
+        generate.paper_cluster(nodes, seed=seed),
+        jobs=jobs,
+        seed=seed,
+        variant="B" if workload == "heavy" else workload,
+        extra=(0.30, 0.60) if heavy else (0.05, 0.10),
+    )
+    return RarDdls(instance, horizon=horizon, **changes)
 
 
 def rings_of_sizes(*, jobs: int, sizes: Sequence[int], seed: int) -> RarDdls:
@@ -110,17 +127,40 @@ def table3_market(*, aim: Aim = "total", seed: int = 0) -> GpuMarket:
 
 def lives(*, jobs: int, nodes: int, seed: int) -> Ltgf:
     """Jobs of three users of 1 to 12 slots, one released in each slot, on nodes of 8 GPUs."""
-    return settings.lives(jobs=jobs, nodes=nodes, seed=seed)
+    rng = np.random.default_rng([31, seed])
+    made = [
+        Job(
+            id=f"j{i}",
+            user=f"u{int(rng.integers(3))}",
+            gpus=int(rng.choice([1, 2, 4, 8])),
+            work=int(rng.integers(1, 13)),
+            release=i,
+        )
+        for i in range(jobs)
+    ]
+    users = [User(f"u{j}", weight=1.0 + j) for j in range(3)]
+    return Ltgf(Instance(Cluster.uniform(nodes=nodes, gpus_per_node=8), made, users))
 
 
 def lease(*, jobs: int, nodes: int, seed: int) -> LtgfRound:
     """One round: gangs of five users who have got unequal GPU time."""
-    return settings.one_lease(jobs=jobs, nodes=nodes, seed=seed)
+    rng = np.random.default_rng([32, seed])
+    return LtgfRound(
+        gpus=8 * nodes,
+        lease=600,
+        attained=(600 * rng.integers(0, 60, 5)).tolist(),
+        fair=(600.0 * rng.integers(1, 60, 5)).tolist(),
+        share=[8 * nodes / 5] * 5,
+        jobs=[(int(rng.integers(5)), int(rng.choice([1, 2, 4, 8]))) for _ in range(jobs)],
+    )
 
 
 def moment(*, jobs: int, nodes: int, seed: int) -> LtgfFluid:
     """Gangs of 3, 5 or 6 that stay, on nodes of 8 GPUs."""
-    return settings.one_moment(jobs=jobs, nodes=nodes, seed=seed)
+    rng = np.random.default_rng([33, seed])
+    gangs = rng.choice([3, 5, 6], jobs).tolist()
+    made = [Job(id=f"j{i}", gpus=gang) for i, gang in enumerate(gangs)]
+    return LtgfFluid.of(Instance(Cluster.uniform(nodes=nodes, gpus_per_node=8), made))
 
 
 def completion(

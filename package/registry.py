@@ -18,11 +18,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, get_args
 
-from . import settings
+from . import families, settings
 from .analysis.comparing.comparison import Extras
 from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
@@ -30,7 +29,7 @@ from .foreign import FOREIGN, FOREIGN_NAME, foreign_solver, loaded, named_object
 from .formulations.completion_time.problem import CompletionTime, Measure
 from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
-from .formulations.irmp.problem import Irmp, paper_problem, reduced_problem
+from .formulations.irmp.problem import Irmp
 from .formulations.ltgf.fluid import LtgfFluid
 from .formulations.ltgf.problem import Ltgf
 from .formulations.ltgf.round import LtgfRound
@@ -61,6 +60,12 @@ def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
     return PolicyRow(place, options, note)
 
 
+def _setting(
+    family: Callable[..., Any], *, what: str = "this setting", **arguments: Any
+) -> settings.Setting:
+    return settings.Setting(family, arguments, what=what)
+
+
 def _preemptive(problem: Irmp) -> Irmp:
     return replace(problem, preemptive=True)
 
@@ -69,6 +74,9 @@ EXACT = SolverRow("exact.solve_exact", folder="analysis")
 MARKET = "gandiva_fair.market"
 TRADING = "gandiva_fair.trading.traded_allocation"
 LISTS = "ours.preemptive_lists"
+#: of which no size can be chosen
+QUEUE = "a queue, whose cluster follows from its load"
+MARKETS = "a market of users and GPUs"
 
 #: words of a comparison of IRMP, beside its measures
 REVENUE_LEGEND = (
@@ -101,9 +109,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "laminar"
         ),
         settings={
-            "paper-a": partial(settings.rar_ddls, "A"),
-            "paper-b": partial(settings.rar_ddls, "B"),
-            "heavy": partial(settings.rar_ddls, "B", extra=(0.30, 0.60), xi2=3e-4),
+            name: _setting(families.rings, workload=workload, jobs=160, nodes=20)
+            for name, workload in (("paper-a", "A"), ("paper-b", "B"), ("heavy", "heavy"))
         },
         tiny=settings.tiny_rar_ddls,
     ),
@@ -117,8 +124,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("lp-selector", "density-greedy", "opportunity-price"),
         settings={
-            "queue-helios": partial(settings.queue, "helios"),
-            "queue-philly": partial(settings.queue, "philly"),
+            f"queue-{mix}": _setting(families.queue, what=QUEUE, mix=mix, jobs=2000)
+            for mix in ("helios", "philly")
         },
         tiny=settings.tiny_queue,
     ),
@@ -147,8 +154,12 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "online-fifo online-density"
         ),
         settings={
-            "paper": partial(settings.revenue, paper_problem),
-            "reduced": partial(settings.revenue, reduced_problem),
+            name: settings.Setting(
+                families.revenue,
+                {"jobs": jobs, "servers": servers, "users": users, "utility": "linear"},
+                nodes="servers",
+            )
+            for name, jobs, servers, users in (("paper", 100, 100, 14), ("reduced", 10, 25, 2))
         },
         tiny=settings.tiny_revenue,
         extras=Extras(
@@ -158,7 +169,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         ),
     ),
     "gandiva-fair": ProblemEntry(
-        make=settings.no_market,
+        make=settings.refused("a market of GPUs is not made of an instance"),
         kind=GpuMarket,
         solvers={
             "trading": _row(TRADING),
@@ -171,8 +182,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("trading", "efficient", "max-min", "nash", "fair-share"),
         settings={
-            "table3": partial(settings.gpu_market, "table3"),
-            "random": partial(settings.gpu_market, "random"),
+            "table3": _setting(families.table3_market, what=MARKETS),
+            "random": _setting(families.market, what=MARKETS, users=20),
         },
         tiny=settings.tiny_market,
         extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
@@ -184,15 +195,15 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "exact": EXACT,
         },
         compared=("least-fair-first",),
-        settings={"lives": settings.lives},
+        settings={"lives": _setting(families.lives, jobs=30, nodes=2)},
         tiny=settings.tiny_lives,
     ),
     "ltgf-round": ProblemEntry(
-        make=settings.no_round,
+        make=settings.refused("a round of LTGF is not made of an instance, which has no past"),
         kind=LtgfRound,
         solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
         compared=("one-round",),
-        settings={"lease": settings.one_lease},
+        settings={"lease": _setting(families.lease, jobs=40, nodes=4)},
         tiny=settings.tiny_round,
     ),
     "ltgf-fluid": ProblemEntry(
@@ -200,7 +211,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         kind=LtgfFluid,
         solvers={"exact": _row("ltgf.packings.packing_shares")},
         compared=("exact",),
-        settings={"moment": settings.one_moment},
+        settings={"moment": _setting(families.moment, jobs=12, nodes=1)},
         tiny=settings.tiny_moment,
     ),
     "completion-time": ProblemEntry(
@@ -213,14 +224,20 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "exact": EXACT,
         },
         compared=("shortest-remaining", "smallest-area", "arrival"),
-        settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
+        settings={
+            measure: _setting(families.completion, measure=measure, jobs=300, nodes=4, load=1.2)
+            for measure in get_args(Measure)
+        },
         tiny=settings.tiny_completion,
     ),
     "sharing-incentive": ProblemEntry(
         make=SharingIncentive,
         solvers={"user-order": _row("ours.user_order.user_order"), "exact": EXACT},
         compared=("user-order",),
-        settings={reading: partial(settings.sharing, reading) for reading in get_args(Reading)},
+        settings={
+            reading: _setting(families.sharing, reading=reading, jobs=300, nodes=4, load=1.2)
+            for reading in get_args(Reading)
+        },
         tiny=settings.tiny_sharing,
     ),
     "deadline-rewards": ProblemEntry(
@@ -232,8 +249,10 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("reward-list",),
         settings={
-            "run-helios": partial(settings.deadline_run, "helios"),
-            "run-philly": partial(settings.deadline_run, "philly"),
+            f"run-{mix}": _setting(
+                families.deadlines, mix=mix, jobs=300, nodes=4, days=14, deadlines="mix2"
+            )
+            for mix in ("helios", "philly")
         },
         tiny=settings.tiny_deadlines,
     ),

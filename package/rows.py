@@ -10,6 +10,7 @@ from typing import Any
 
 from .analysis.comparing.comparison import Extras
 from .instances.convert import Conversion
+from .settings import Setting
 from .solvers.result import Refuted, Result
 
 Solver = Callable[..., Result[Any] | Refuted[Any]]
@@ -104,8 +105,8 @@ class ProblemEntry:
     solvers : mapping of name to SolverRow
     compared : sequence of str
         Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
-    settings : mapping of name to callable (jobs=, nodes=, seed=)
-        Seeded generators of whole problems; some take utility= too.
+    settings : mapping of name to Setting
+        Seeded generators of whole problems.
     tiny : callable
         A problem that every solver solves at once.
     extras : Extras
@@ -117,6 +118,6 @@ class ProblemEntry:
     convert: Callable[..., tuple[Any, Conversion[Any]]] | None = None
     solvers: Mapping[str, SolverRow]
     compared: tuple[str, ...]
-    settings: Mapping[str, Callable[..., Any]]
+    settings: Mapping[str, Setting]
     tiny: Callable[[], Any]
     extras: Extras = field(default_factory=Extras)

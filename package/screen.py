@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -284,7 +284,7 @@ GpusPerNode = Annotated[int | None, typer.Option(callback=whole, help="GPUs of e
 ClusterFile = Annotated[Path | None, typer.Option(help="Instance file whose cluster is used.")]
 
 
-def only(what: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+def only(what: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
     """Refuse options that would be ignored."""
     for name, value in given.items():
         if value is not None and name not in allowed:

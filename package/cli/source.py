@@ -208,8 +208,8 @@ def select_problem(
         settings = PROBLEMS[stem].settings
         key = lookup("setting", settings, setting)
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
-        law = _utility_option(settings[key], f"--setting {key}", options["utility"])
-        made = settings[key](seed=seed, **sizes, **law)
+        only(f"--setting {key}", {"utility": options["utility"]}, settings[key].arguments)
+        made = settings[key](seed=seed, **sizes, utility=options["utility"])
         drawn = f"{seed} of the instance"
         return Source(name=f"{key}, seed {seed}", subject=made, stem=stem, drawn=drawn)
     assert source is not None
@@ -225,8 +225,7 @@ def select_problem(
         allowed = "reader", "columns", "without", "without-users", "nodes", "first", "utility"
         only(f"traces of {stem}", options, allowed)
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
-        more: dict[str, Any] = _utility_option(convert, f"traces of {stem}", options["utility"])
-        return _from_trace(source, stem, **how, **sizes, **more)
+        return _from_trace(source, stem, **how, **sizes, utility=options["utility"] or "linear")
     only(f"traces of {stem}", {"utility": options["utility"]}, ())
     room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
     if room["cluster"] is not None:
@@ -237,13 +236,6 @@ def select_problem(
     count = options["jobs"] if options["first"] is None else options["first"]
     cluster = cluster_of(*room.values())
     return _from_trace(source, stem, **how, cluster=cluster, jobs=count, pick=pick)
-
-
-def _utility_option(function: Any, what: str, utility: str | None) -> dict[str, str]:
-    """The option of the law of utilities, for what takes one."""
-    if "utility" not in signature(function).parameters:
-        only(what, {"utility": utility}, ())
-    return {} if utility is None else {"utility": utility}
 
 
 # --- jobs of a replay ----------------------------------------------------------------------------
