@@ -1,16 +1,19 @@
 """Public job traces: where they come from, under which licence, and which reader reads them.
 
-Nothing of them is part of this project. A hash is of the unpacked file, so that it does not matter
-how a file is compressed; those of files that were held and counted here come with their rows.
+They stand in ``instances/data/traces.toml``; nothing of them is part of this project. A hash is of
+the unpacked file, so that it does not matter how a file is compressed; those of files that were
+held and counted here come with their rows.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..io import read_bytes
 
@@ -98,233 +101,17 @@ def _held(lines: str) -> tuple[KnownFile, ...]:
     return tuple(KnownFile(name, int(count), sha256) for sha256, count, name in rows)
 
 
-PAI = "https://aliopentrace.oss-cn-beijing.aliyuncs.com/v2020GPUTraces/pai_task_table.tar.gz"
-UNTRIED = "The reader follows the documentation and was not tried on these rows."
+def _known(held: str = "", files: Sequence[Mapping[str, Any]] = (), **facts: str) -> KnownTrace:
+    """A trace by its fields in the file."""
+    others = (KnownFile(**file) for file in files)
+    return KnownTrace(**facts, files=(*_held(held), *others))
 
-TRACES: tuple[KnownTrace, ...] = (
-    KnownTrace(
-        name="philly",
-        title="Microsoft Philly, 2017, as published",
-        jobs="117,325 of every final state",
-        licence="CC-BY-4.0",
-        source="https://github.com/msr-fiddle/philly-traces",
-        download="trace-data.tar.gz (Git LFS, 1 GB), in it cluster_job_log",
-        reader="philly-json",
-        remark="Jeon et al., ATC 2019. Of the log only the example of its README was seen here.",
-    ),
-    KnownTrace(
-        name="philly-passed",
-        title="Microsoft Philly, 2017, the passed jobs as a table",
-        jobs="82,247 of the 117,325 of the log",
-        licence="CC-BY-4.0 (data of Philly); the repository states none",
-        source="https://github.com/siasosp23/artifacts",
-        download="sia-simulator/traces/philly.csv (commit aaf7a0d); the same bytes are in "
-        "pkusys/ElasticFlow, msr-fiddle/blox and petuum/adaptdl (branch osdi21-artifact)",
-        reader="philly-csv",
-        remark="Passed jobs only, 70 % of the log: killed and failed ones are missing, so that "
-        "there are too many jobs of one GPU and too few long ones (77 % run for less than an hour; "
-        "of all jobs 71.6 %, by Table 1 of Ye et al., TPDS 2022). No user, state, id or start.",
-        files=(
-            KnownFile("philly.csv", 82_247, blob="6f73f02"),
-            KnownFile(
-                "philly.csv",
-                69_089,
-                "8ead489f7bf955683d3874b7f25cf37c1a17bc0fef84e4a09250597c9001965b",
-                missing="jobs submitted from 2017-11-06 to 2017-11-19, and those of the virtual "
-                "clusters 7f04ca and e13805",
-            ),
-        ),
-    ),
-    KnownTrace(
-        name="philly-attempts",
-        title="Microsoft Philly, 2017, passed jobs of four GPUs and more with every attempt",
-        jobs="3,034",
-        licence="CC-BY-4.0",
-        source="https://github.com/marwage/philly-traces",
-        download="analysis/jobs.json (commit b741616; deleted later)",
-        reader="",
-        files=(
-            KnownFile(
-                "jobs.json",
-                1_938,
-                "2131ef013632e005fd2d224dc0c18db98f73d120b1f052c0c9fc25731e928fac",
-                missing="1,096 of the published jobs, by the rule for philly-passed",
-            ),
-        ),
-    ),
-    KnownTrace(
-        name="gavel-philly",
-        title="Philly by virtual cluster, in Gavel's format",
-        jobs="at most 2,000 a virtual cluster, of every final state, of 20 minutes or more",
-        licence="MIT (data of Philly: CC-BY-4.0)",
-        source="https://github.com/stanford-futuredata/gavel",
-        download="scheduler/traces/msr (commit c4fa400)",
-        reader="gavel --reader-option steps_per_second=speeds.csv",
-        remark="Arrivals and gang sizes are Philly's; job types and steps were drawn. The speeds "
-        "that turn steps into run times are older than the published simulation_throughputs.json "
-        "and not among its files: speeds.csv, with the columns job_type and steps_per_second, is "
-        "yours to make.",
-        files=_held("""
-5e77c69605651395c7610f85678205709009d401a299ae16b5af47f7f04c2714 9 seed=0/23dbec.trace
-4deab594cec0d1400347e2c1e58998c197075b084b7473990d561c0e838f662d 2000 seed=0/6214e9.trace
-dfd3ae4c9b4d886b2146ed41b6adc9f0105e21ecda3bff33459844c232b18f0e 2000 seed=0/6c71a0.trace
-52a95b1f5b9bda0bd0bec1fd35d3ef04dd50d6da091b99bfed7296bc13cabab8 3 seed=0/795a4c.trace
-36d7d8e239846e7d7423b729ae174cc5e3f42bde46245ae08650da8800887317 2000 seed=0/b436b2.trace
-ce629ae806113d60daa51dd9423030333a1abf45ee2a51c1013cdfdc49782a5c 2000 seed=0/ee9e8c.trace
-997067948676704093cdb5d42ce0f98a2eb6937b1039d1c5e5bbcdafe1ea5091 2000 seed=1/ee9e8c.trace
-        """),
-    ),
-    KnownTrace(
-        name="gavel-physical",
-        title="Gavel's physical cluster",
-        jobs="15, 96, 100 and 20, synthetic",
-        licence="MIT",
-        source="https://github.com/stanford-futuredata/gavel",
-        download="scheduler/traces/physical_cluster and scheduler/simulation_throughputs.json "
-        "(commit c4fa400)",
-        reader="gavel --reader-option steps_per_second=simulation_throughputs.json",
-        files=_held("""
-aa267474f78f61ef65ec26585957e7737e0f2f8cba7e5425d7e52e26146d15b6 15 artifact_evaluation.trace
-dc13589c23c7b77d37d3d1014ff499e0c1ffca2959ce35d0e4ce70b71247424b 96 max_min_fairness.trace
-b00befc3fc2a62c1776fd70d978065e3fb1ae75fd06b37557f2425fe51556bc5 100 minimize_makespan.trace
-1a216a80d1f40bc2b88a3edb5f14ff687560024c085a6392613618a47cbe54dc 20 small_test.trace
-        """),
-    ),
-    KnownTrace(
-        name="chronus",
-        title="Workloads of Chronus, drawn from Philly, with deadlines",
-        jobs="30,940 each",
-        licence="MIT",
-        source="https://github.com/S-Lab-System-Group/ChronusArtifact",
-        download="code/data/trace_job_Philly_SLO.csv and the others beside it (commit bc7e15f)",
-        reader="chronus",
-        remark="Rows are draws with replacement from one pool of Philly jobs, 13,465 distinct "
-        "in the two files, of 20 minutes to 3 days; users and models were drawn evenly at random.",
-        files=_held("""
-4eb087e8f1a5d85ee27f8e8375f3912af643fbacb81d121d746950401426148f 30940 trace_job_Philly_MIX2.csv
-180fd7db3eeabe5df705c25259fcec972be2ba7b483887e26ca17e22d96b9f3e 30940 trace_job_Philly_SLO.csv
-        """),
-    ),
-    KnownTrace(
-        name="itp",
-        title="Microsoft ITP, ten clusters, 2021",
-        jobs="69,351",
-        licence="MIT",
-        source="https://github.com/microsoft/elasticflow-traces",
-        download="one CSV a cluster (commit 277ed24)",
-        reader="itp",
-        remark="No users, states or sizes of clusters. Clusters 04 and 09 were not held here.",
-        files=_held("""
-27d707f576fce5637f9efec43f610da3d335f36e3c6fd4ded2f5bccfce05974a 1595 cluster01.csv
-7a5849e73aff9f9bc33f87c9bacadf8aab2f3a9e7bc5d70956f5cbf40126526c 5778 cluster02.csv
-282d765c5289ab0ba870f494dd2c67893f9d16d726fdc8a51f13b7412515dbf8 3011 cluster03.csv
-1553359ddd673a0ffc531ca10e73ba729dbacbce905ce878dbb8499d2dbed0fb 3629 cluster05.csv
-52c0d9247d1de9b19a8bdafc25137daf6fa04f274ad3a2eb6dac51226ac2362e 2396 cluster06.csv
-d4f46f32e2965c2265b2675c070565a86e40bff45733c828c5767bc0b8c1b318 12699 cluster07.csv
-d60c20d0cd05ddf49fddffabbc784ba6177bbc1a762fc5cf8a0bc9056b084db8 13047 cluster08.csv
-139abea485b52090f5950d0f28d82878169df408e36052ec5c7cd04a3f3fcfa7 260 cluster10.csv
-        """),
-    ),
-    KnownTrace(
-        name="itp-elasticflow",
-        title="Microsoft ITP with the columns of ElasticFlow",
-        jobs="as itp",
-        licence="MIT",
-        source="https://github.com/microsoft/elasticflow-traces",
-        download="ElasticFlow's version of the clusters (commit 277ed24)",
-        reader="itp",
-        remark="Iterations, models, deadlines and batch sizes are generated, and not read.",
-        files=_held("""
-599c2b80cea7b3d4784cc058981cf5f1238ce999b2e3a49b04c579884b7de1fb 1595 cluster01.csv
-c8ddeebae6a586b4c3d9f0de6b7ec3ee20505bbc14b2f31ce7562f6a7e40b83f 3011 cluster03.csv
-36442e0b06ced83bb15fea18b362b402b65443129663c45207105506911ef140 2396 cluster06.csv
-e54ba1d74228d02d77cce1f6b0120e5b50e784e7c278a2d2434431fba1b0f2eb 260 cluster10.csv
-80eb7ae03ba5b19cbe9aa7ee68cf93ee438495b48aa18e414c83bdd8a400e5fb 195 195job.csv
-        """),
-    ),
-    KnownTrace(
-        name="helios",
-        title="SenseTime Helios, clusters Venus, Earth, Saturn and Uranus, 2020",
-        jobs="3,362,981, of which 1,580,464 with GPUs",
-        licence="CC-BY-4.0",
-        source="https://github.com/S-Lab-System-Group/HeliosData",
-        download="data.zip: cluster_log.csv and cluster_gpu_number.csv of each cluster",
-        reader="helios --reader-option sizes=cluster_gpu_number.csv",
-        remark="Hu et al., SC 2021. Of the logs only the example of the README was seen here.",
-    ),
-    KnownTrace(
-        name="alibaba-2020",
-        title="Alibaba PAI, tasks of July and August 2020",
-        jobs="tasks of 6,500 GPUs on about 1,800 machines",
-        licence="CC-BY-4.0",
-        source="https://github.com/alibaba/clusterdata/tree/master/cluster-trace-gpu-v2020",
-        download=f"{PAI}, in it pai_task_table.csv",
-        reader="alibaba-pai",
-        remark="Many tasks ask for a part of a GPU, and these are left out. The hash is the one "
-        f"that the documentation gives. {UNTRIED}",
-        files=(
-            KnownFile(
-                "pai_task_table.csv",
-                sha256="6954802b457305f8a9e480ef97c40060baee59649fd3adc62c5a1e048aa058de",
-            ),
-        ),
-    ),
-    KnownTrace(
-        name="alibaba-2023",
-        title="Alibaba GPU cluster, 2023 (openb)",
-        jobs="8,152 pods",
-        licence="none stated; the same files are under Apache-2.0 in "
-        "hkust-adsl/kubernetes-scheduler-simulator",
-        source="https://github.com/alibaba/clusterdata/tree/master/cluster-trace-gpu-v2023",
-        download="csv/openb_pod_list_default.csv and openb_pod_list_gpuspec33.csv; nodes: "
-        "csv/openb_node_list_gpu_node.csv (commit 7a6c496)",
-        reader="alibaba",
-        remark="Nearly half of the pods of one GPU ask for a part of it and count as whole ones.",
-        files=_held("""
-1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8 8152 openb_pod_list_default.csv
-eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652 8152 openb_pod_list_gpuspec33.csv
-        """),
-    ),
-    KnownTrace(
-        name="alibaba-spot",
-        title="Alibaba spot GPUs, v2026",
-        jobs="466,867 of high priority or spot",
-        licence="none stated",
-        source="https://github.com/alibaba/clusterdata/tree/master/cluster-trace-v2026-spot-gpu",
-        download="job_info_df.csv; nodes: node_info_df.csv",
-        reader="alibaba-spot",
-        remark=f"Duan et al., ASPLOS 2026. {UNTRIED}",
-    ),
-    KnownTrace(
-        name="acme",
-        title="Acme of Shanghai AI Lab, clusters Seren and Kalos, 2023",
-        jobs="880,740, of which 470,497 with GPUs",
-        licence="CC-BY-4.0",
-        source="https://github.com/InternLM/AcmeTrace",
-        download="data/job_trace/trace_seren.csv and trace_kalos.csv",
-        reader="acme",
-        remark=f"Hu et al., NSDI 2024. {UNTRIED}",
-    ),
-    KnownTrace(
-        name="supercloud",
-        title="MIT Supercloud, 2021",
-        jobs="460,497, of which 98,177 with GPUs",
-        licence="in the archive's file LICENSE",
-        source="https://dcc.mit.edu",
-        download="slurm-log.csv of the archive datacenter-challenge/202201",
-        reader="supercloud",
-        remark=f"Samsi et al., HPEC 2021. {UNTRIED}",
-    ),
-    KnownTrace(
-        name="parallel-workloads",
-        title="Parallel Workloads Archive",
-        jobs="logs of many clusters, of processors",
-        licence="as each log's page says",
-        source="https://www.cs.huji.ac.il/labs/parallel/workload/",
-        download="a log in the Standard Workload Format, such as *.swf.gz",
-        reader="swf",
-        remark="Processors count as GPUs.",
-    ),
+
+TRACES: tuple[KnownTrace, ...] = tuple(
+    _known(**fields)
+    for fields in tomllib.loads(
+        resources.files("gangsched.instances.data").joinpath("traces.toml").read_text("utf-8")
+    )["traces"]
 )
 
 
