@@ -19,7 +19,7 @@ from gangsched import Cluster, Instance, Node, drive
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.run_io import load_run
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.show import run_plots
+from gangsched.analysis.show.columns import UNITS
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.formulations.sharing_incentive import SharingIncentive
@@ -148,7 +148,7 @@ def test_no_bound_on_the_screen_is_more_than_is_proven(replay: Replay) -> None:
         for text, name, number in ((flow, "flow", count), (makespan, "makespan", 1)):
             least, unit = text.removeprefix("≥ ").split()
             proven = Fraction(bounds[name]["value"], number)
-            assert 0 <= proven - Fraction(least) * run_plots.UNITS[unit] < proven / 100
+            assert 0 <= proven - Fraction(least) * UNITS[unit] < proven / 100
         assert 0 <= bounds["slowdown"]["value"] / count - float(slowdown.split()[1]) < 0.01
 
 

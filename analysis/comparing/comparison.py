@@ -183,6 +183,11 @@ class Row:
         return {**self.measures, **own, "bound": None if self.bound is None else self.bound.value}
 
     @property
+    def name(self) -> str:
+        """The solver, and the relaxation that it has solved."""
+        return f"{self.solver} ({self.relaxation})" if self.relaxation else self.solver
+
+    @property
     def standing(self) -> str:
         """The verdict, and the relaxation that it is of."""
         return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict

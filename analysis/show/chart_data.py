@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..driving import metrics
 from ..driving.run import Floats, Run
 from .columns import shown_ratio
-from .run_plots import BINS, LOSS_ORDERS, curve_ranks
+from .run_plots import BINS, LOSS_ORDERS, distribution
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Row
@@ -53,13 +53,10 @@ def _distribution(
 ) -> Data:  # fmt: skip
     series = []
     for run_name, run in runs.items():
-        values = measure(run)
-        able = int((~run.records.rejected).sum())
-        known = np.sort(values[~np.isnan(values)])
-        if known.size:
-            at = curve_ranks(known.size)
-            xs = np.maximum(known[at], 1)
-            series.append({"name": run_name, "x": _short(xs), "y": _short((at + 1) / able)})
+        values, shares = distribution(run, measure)
+        if values.size:
+            xs = np.maximum(values, 1)
+            series.append({"name": run_name, "x": _short(xs), "y": _short(shares)})
     axis = {"name": name, "log": True, "unit": unit}
     return {"name": name, "x": axis, "y": SHARE_OF_JOBS, "series": series}
 
@@ -144,17 +141,13 @@ def ratios(rows: Sequence[Row]) -> Data:
         "x": "certified ratio; 1 is optimal",
         "from": 1,
         "to": max([1.02, *values]),
-        "names": [_named(row) for row in known],
+        "names": [row.name for row in known],
         "series": [{"name": "ratio", "values": values, "texts": list(map(shown_ratio, values))}],
         "hover": [
             [f"at most {shown_ratio(value)} times from the optimum", row.standing]
             for row, value in zip(known, values, strict=True)
         ],
     }
-
-
-def _named(row: Row) -> str:
-    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
 
 
 def amounts(values: Mapping[str, float], name: str, bound: float | None, top: float = 0) -> Data:

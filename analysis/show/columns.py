@@ -25,6 +25,15 @@ LONG = 10_000  #: more of a unit is no longer read with ease
 # --- how numbers are written ---------------------------------------------------------------------
 
 
+def unit_for(seconds: float, least: int = 1) -> tuple[str, int]:
+    """Return the longest unit of which a time has so many, and its seconds; else seconds.
+
+    >>> unit_for(7200), unit_for(7200, 3)
+    (('h', 3600), ('min', 60))
+    """
+    return next((u for u in reversed(UNITS.items()) if seconds >= least * u[1]), ("s", 1))
+
+
 def duration(seconds: float, *, down: bool = False) -> str:
     """Write a time in the unit that suits it, in three digits; down where it is the least.
 
@@ -33,8 +42,8 @@ def duration(seconds: float, *, down: bool = False) -> str:
     >>> duration(14_719), duration(14_719, down=True)
     ('4.09 h', '4.08 h')
     """
-    unit = next((u for u, size in reversed(UNITS.items()) if seconds >= size), "s")
-    value = seconds / UNITS[unit]
+    unit, size = unit_for(seconds)
+    value = seconds / size
     exact = unit == "s" or value >= 100 or value == int(value)
     digits = 0 if exact else 1 if value >= 10 else 2
     if down:
@@ -541,146 +550,144 @@ POLICY = Column("name", "policy")
 STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "policy")
 LEAST = "over the least that is proven for any policy; rounded up"
 QUANTILE = "99 % of the jobs do not exceed it"
+ALONE = "sum of a user's completion times over that {}; the worst"
+
+
+def _count(key: str, heading: str, meaning: str = "") -> Column:
+    return Column(key, heading, "", 0, whole, meaning)
+
+
+def _time(key: str, heading: str, meaning: str, better: int = -1) -> Column:
+    return Column(key, heading, "s", better, lasting, meaning)
+
+
+def _share(key: str, heading: str, meaning: str, word: str = "", better: int = -1) -> Column:
+    return Column(key, heading, "", better, percent, meaning, word)
+
+
+def _times(key: str, heading: str, meaning: str, better: int = -1) -> Column:
+    """So many times of something."""
+    return Column(key, heading, "", better, hundredth, meaning)
+
+
+def _degree(key: str, heading: str, meaning: str, word: str = "", better: int = 1) -> Column:
+    """Of fairness, 1 where all is fair."""
+    return Column(key, heading, "", better, thousandth, meaning, word)
+
+
+def _certified(key: str, meaning: str, heading: str = "certified\nratio") -> Column:
+    return Column(key, heading, "", -1, ratio, meaning)
+
 
 JOBS = Section(
     "Jobs",
     (),
     (
-        Column("finished", "complete", "", 0, whole),
-        Column("unfinished", "not complete", "", 0, whole),
-        Column("rejected", "rejected", "", 0, whole),
+        _count("finished", "complete"),
+        _count("unfinished", "not complete"),
+        _count("rejected", "rejected"),
     ),
 )
 TIME = Section(
     "Time",
     (
-        Column(
-            "mean_completion", "mean\ncompletion", "s", -1, lasting,
-            "from submission to completion",
+        _time("mean_completion", "mean\ncompletion", "from submission to completion"),
+        _certified("flow_ratio", f"mean completion {LEAST}"),
+        _share("loss", "jobs with\nrho < 0.95", "from a job's first round", "rho"),
+        _share(
+            "loss_time", "their\nGPU time", "share of the GPU time that jobs with rho < 0.95 held"
         ),
-        Column("flow_ratio", "certified\nratio", "", -1, ratio, f"mean completion {LEAST}"),
-        Column(
-            "loss", "jobs with\nrho < 0.95", "", -1, percent, "from a job's first round", "rho"
-        ),
-        Column(
-            "loss_time", "their\nGPU time", "", -1, percent,
-            "share of the GPU time that jobs with rho < 0.95 held",
-        ),
-        Column("p99_completion", "99 %\ncompletion", "s", -1, lasting, QUANTILE),
-        Column(
-            "mean_slowdown", "mean\nslowdown", "", -1, hundredth,
-            "completion over the run time without any wait",
-        ),
+        _time("p99_completion", "99 %\ncompletion", QUANTILE),
+        _times("mean_slowdown", "mean\nslowdown", "completion over the run time without any wait"),
     ),
     (
-        Column("makespan_ratio", "certified ratio of makespan", "", -1, ratio, LEAST),
-        Column(
-            "median_completion", "median completion", "s", -1, lasting,
-            "half of the jobs do not exceed it",
-        ),
-        Column(
-            "mean_wait", "mean wait", "s", -1, lasting,
-            "the part of the completion in which a job held no GPUs",
-        ),
-        Column("p999_completion", "99.9 %\ncompletion", "s", -1, lasting, QUANTILE),
-        Column("max_wait", "longest wait", "s", -1, lasting, "of any job, for its GPUs in all"),
-        Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth, QUANTILE),
+        _certified("makespan_ratio", LEAST, "certified ratio of makespan"),
+        _time("median_completion", "median completion", "half of the jobs do not exceed it"),
+        _time("mean_wait", "mean wait", "the part of the completion in which a job held no GPUs"),
+        _time("p999_completion", "99.9 %\ncompletion", QUANTILE),
+        _time("max_wait", "longest wait", "of any job, for its GPUs in all"),
+        _times("p99_slowdown", "99 %\nslowdown", QUANTILE),
     ),
-)  # fmt: skip
+)
 FAIRNESS = Section(
     "Fairness and use",
     (
-        Column("min_user_rho", "least rho\nof users", "", 1, thousandth, "over the run", "rho"),
-        Column(
-            "days_below", "user-days\nbelow 1", "", -1, percent,
+        _degree("min_user_rho", "least rho\nof users", "over the run", "rho"),
+        _share(
+            "days_below", "user-days\nbelow 1",
             "of the days on which a user has a fair share above 0; a job counts in that up to the "
             "round after its end: do not compare across round lengths", "user-days",
         ),
-        Column(
-            "min_service_rho", "least rho\nof jobs", "", 1, thousandth,
+        _degree(
+            "min_service_rho", "least rho\nof jobs",
             "from a job's first round, of service alone, as in the bound", "rho",
         ),
-        Column("makespan", "makespan", "s", -1, lasting, "time of the last completion"),
-        Column(
-            "utilisation", "GPUs\nin use", "", 1, percent,
-            "share of the GPU time that jobs held, to the last arrival",
+        _time("makespan", "makespan", "time of the last completion"),
+        _share(
+            "utilisation", "GPUs\nin use",
+            "share of the GPU time that jobs held, to the last arrival", better=1,
         ),
-        Column(
-            "preemptions", "preemp-\ntions", "", 0, whole,
+        _count(
+            "preemptions", "preemp-\ntions",
             "times that a job lost its GPUs before it was complete",
         ),
         Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
     ),
     (
-        Column(
-            "hours_below", "user-hours below 1", "", -1, percent, "as user-days below 1, of hours"
-        ),
-        Column(
-            "jain_users", "Jain's index of users", "", 1, thousandth,
-            "of their rho, 1 where all are equal",
-        ),
-        Column(
-            "min_rho", "least rho of jobs, with overhead", "", 1, thousandth,
+        _share("hours_below", "user-hours below 1", "as user-days below 1, of hours"),
+        _degree("jain_users", "Jain's index of users", "of their rho, 1 where all are equal"),
+        _degree(
+            "min_rho", "least rho of jobs, with overhead",
             "from a job's first round, of all GPU time that it held", "rho",
         ),
-        Column(
-            "mean_rho", "mean rho of jobs", "", 0, thousandth, "from a job's first round", "rho"
-        ),
-        Column(
-            "loss_release", "jobs with rho < 0.95, from submission", "", -1, percent,
+        _degree("mean_rho", "mean rho of jobs", "from a job's first round", "rho", better=0),
+        _share(
+            "loss_release", "jobs with rho < 0.95, from submission",
             "the wait for the next round alone takes many short jobs there, on an empty cluster "
             "too", "rho",
         ),
-        Column(
-            "jain_jobs", "Jain's index of jobs", "", 1, thousandth,
-            "of their rho, 1 where all are equal",
-        ),
-        Column(
-            "utilisation_end", "GPUs in use to the end", "", 1, percent,
-            "share of the GPU time that jobs held",
+        _degree("jain_jobs", "Jain's index of jobs", "of their rho, 1 where all are equal"),
+        _share(
+            "utilisation_end", "GPUs in use to the end", "share of the GPU time that jobs held",
+            better=1,
         ),
     ),
 )  # fmt: skip
 DEADLINES = Section(
     "Deadlines",
     (
-        Column(
-            "weighted_miss", "weighted\nmiss rate", "", -1, percent,
-            "of all jobs with deadlines (SLO jobs)", "weighted miss rate",
+        _share(
+            "weighted_miss", "weighted\nmiss rate", "of all jobs with deadlines (SLO jobs)",
+            "weighted miss rate",
         ),
         Column("reward", "reward", "", 1, whole, "won by completions before deadlines"),
-        Column(
-            "reward_ratio", "certified\nratio", "", -1, ratio,
+        _certified(
+            "reward_ratio",
             "the most that any policy that keeps gangs can win, over the reward; rounded up",
         ),
-        Column(
-            "in_time", "complete by\nlast deadline", "", 1, percent, "of the jobs with deadlines"
-        ),
-        Column(
-            "best_effort_latency", "best-effort\nlatency", "s", -1, lasting,
+        _share("in_time", "complete by\nlast deadline", "of the jobs with deadlines", better=1),
+        _time(
+            "best_effort_latency", "best-effort\nlatency",
             "mean completion of the jobs without deadlines",
         ),
-        Column(
-            "slo_suspensions", "suspensions\nper SLO job", "", 0, hundredth,
-            "times that a job with deadlines lost its GPUs, on average",
+        _times(
+            "slo_suspensions", "suspensions\nper SLO job",
+            "times that a job with deadlines lost its GPUs, on average", better=0,
         ),
-        Column(
-            "best_effort_suspensions", "suspensions per\nbest-effort job", "", 0, hundredth,
-            "times that a job without deadlines lost its GPUs, on average",
+        _times(
+            "best_effort_suspensions", "suspensions per\nbest-effort job",
+            "times that a job without deadlines lost its GPUs, on average", better=0,
         ),
     ),
     (
-        Column(
-            "weighted_miss_own", "weighted miss rate, all jobs alike", "", -1, percent,
+        _share(
+            "weighted_miss_own", "weighted miss rate, all jobs alike",
             "each job's reward is taken over its own largest one",
         ),
-        Column(
-            "strict_miss", "strict deadlines missed", "", -1, percent,
-            "of the jobs with a single deadline",
-        ),
-        Column(
-            "profiling_wait", "submission to the end of profiling", "s", 0, lasting,
-            "on average, of the jobs that were profiled",
+        _share("strict_miss", "strict deadlines missed", "of the jobs with a single deadline"),
+        _time(
+            "profiling_wait", "submission to the end of profiling",
+            "on average, of the jobs that were profiled", better=0,
         ),
         Column(
             "run_times", "run times, if used",
@@ -691,60 +698,28 @@ DEADLINES = Section(
 SHARING = Section(
     "Users against alone on their quotas",
     (
-        Column(
-            "user_sharing",
-            "sharing\nratio",
-            "",
-            -1,
-            thousandth,
-            "sum of a user's completion times over that alone on its quota; the worst",
+        _degree("user_sharing", "sharing\nratio", ALONE.format("alone on its quota"), better=-1),
+        _degree(
+            "user_wait", "wait\nratio",
+            "the same of the waits alone, of 60 s a job at least alone", better=-1,
         ),
-        Column(
-            "user_wait",
-            "wait\nratio",
-            "",
-            -1,
-            thousandth,
-            "the same of the waits alone, of 60 s a job at least alone",
+        _times("user_stretch", "user\nstretch", ALONE.format("of its run times")),
+        _share(
+            "in_time_alone", "jobs as soon\nas alone",
+            "with 120 s of grace; alone has no rounds and no overhead", better=1,
         ),
-        Column(
-            "user_stretch",
-            "user\nstretch",
-            "",
-            -1,
-            hundredth,
-            "sum of a user's completion times over that of its run times; the worst",
-        ),
-        Column(
-            "in_time_alone",
-            "jobs as soon\nas alone",
-            "",
-            1,
-            percent,
-            "with 120 s of grace; alone has no rounds and no overhead",
-        ),
-        Column(
-            "worse_off",
-            "worse off",
-            meaning="users whose own sharing ratio is above 1",
-        ),
+        Column("worse_off", "worse off", meaning="users whose own sharing ratio is above 1"),
     ),
     tuple(
-        Column(
-            f"user_{name}_large",
-            f"{title} of large users",
-            "",
-            -1,
-            thousandth,
-            "the worst of users with 100 jobs or more: of few jobs one can decide",
+        _degree(
+            f"user_{name}_large", f"{title} of large users",
+            "the worst of users with 100 jobs or more: of few jobs one can decide", better=-1,
         )
         for name, title in (
-            ("sharing", "sharing ratio"),
-            ("wait", "wait ratio"),
-            ("stretch", "stretch"),
+            ("sharing", "sharing ratio"), ("wait", "wait ratio"), ("stretch", "stretch"),
         )
     ),
-)
+)  # fmt: skip
 REVENUE = Section(
     "Revenue",
     (
@@ -752,25 +727,24 @@ REVENUE = Section(
             "revenue", "revenue", "", 1, Decimals(6, ","),
             "what jobs are worth when they are complete, recomputed from the run",
         ),
-        Column(
-            "revenue_ratio", "certified\nratio", "", -1, ratio,
-            "what nobody can beat, verified, over the revenue; rounded up",
+        _certified(
+            "revenue_ratio", "what nobody can beat, verified, over the revenue; rounded up"
         ),
         Column("share_of_bound", "share of\nbound", "", 1, at_least, "1 / certified ratio"),
-        Column("served", "jobs\nserved", "", 0, whole, "complete, so that they earned something"),
-        Column("left_out", "left\nout", "", 0, whole, "never started: what waits at the end"),
+        _count("served", "jobs\nserved", "complete, so that they earned something"),
+        _count("left_out", "left\nout", "never started: what waits at the end"),
         Column(
             "mean_completion", "mean\ncompletion", "slots", -1, tenth,
             "of the jobs served, from release to completion",
         ),
-        Column(
-            "utilisation", "workers\nin use", "", 1, percent,
-            "share of the workers' time that jobs held, to the last arrival",
+        _share(
+            "utilisation", "workers\nin use",
+            "share of the workers' time that jobs held, to the last arrival", better=1,
         ),
         Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
     ),
     (
-        Column("rejected", "rejected", "", 0, whole),
+        _count("rejected", "rejected"),
         Column("mean_wait", "mean wait", "slots", -1, tenth, "of the jobs served"),
         Column("max_wait", "longest wait", "slots", -1, whole, "of any job served"),
         Column(

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from ..comparing.sharing_frontier import SharingFrontier
 from .colours import COLOURS
-from .columns import UNITS
+from .columns import unit_for
 from .plots import ACCENT, INK, TRACK, WIDTH, axes_at, headline, legend_at, new_figure, note
 
 POINTS = 300  # of the curve
@@ -26,8 +26,7 @@ def frontier_plot(frontier: SharingFrontier, points: Mapping[str, tuple[float, i
     ratios = np.linspace(frontier.worst.value, right, POINTS)
     least = np.array([frontier.least_flow(ratio) for ratio in ratios.tolist()]) / jobs
     top = AROUND * max(flow for _, flow in pairs) / jobs
-    unit = next((u for u, size in reversed(UNITS.items()) if least.max() >= size), "s")
-    size = UNITS[unit]
+    unit, size = unit_for(float(least.max()))
     figure = new_figure(4.1)
     axes = axes_at(figure, 0.8, 0.95, WIDTH - 1.1, 2.7)
     floor = 0.8 * float(least.min()) / size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ...formulations.problem import goal_of
 from ...instances.model import Cluster
-from ...instances.schedule import Schedule, Segment
+from ...instances.schedule import Schedule
 from ..driving.metrics.parts import held_by
 from ..driving.run import Run
 from ..driving.waits import Wait, longest_waits, waiting_times
 from .chart_data import Data, unit_of
 from .columns import duration
-from .plots import stretches
+from .plots import gang_classes, held_together
 
 #: bars of all views; more of them are put together by nodes and time
 MOST_BARS = 50_000
@@ -88,7 +88,7 @@ def _apart(
 ) -> Data:
     """A bar for each job's GPUs on a node without a break."""
     names, group = _users(users, owner, gpus)
-    classes, by_size = _classes(gpus.tolist())
+    classes, by_size = gang_classes(gpus.tolist())
     many = len(names) > 1
     return {
         "rows": [[node.id, node.gpus] for node in cluster.nodes],
@@ -98,7 +98,7 @@ def _apart(
             "id": list(ids),
             "gpus": gpus.tolist(),
             "release": release.tolist(),
-            "group": group if many else by_size,
+            "group": group if many else [by_size[gang] for gang in gpus.tolist()],
         },
         "views": [
             {"name": name, "bars": _bars(plan, cluster)} for name, plan in plans.items()
@@ -108,32 +108,12 @@ def _apart(
 
 def _bars(plan: Schedule, cluster: Cluster) -> Data:
     found = [
-        (row.job, node, first, last - first + 1, row.start, row.end)
-        for row, devices in _with_devices(plan, cluster)
-        for node, held in devices.items()
-        for first, last in stretches(held)
+        (row.job, node, first, count, row.start, row.end)
+        for row, node, first, count in held_together(plan, cluster)
     ]
     columns = zip(*found, strict=True) if found else ((),) * 6
     names = ("job", "row", "first", "count", "start", "end")
     return dict(zip(names, map(list, columns), strict=True))
-
-
-def _with_devices(
-    plan: Schedule, cluster: Cluster
-) -> Iterator[tuple[Segment, Mapping[int, Sequence[int]]]]:
-    """Each segment with its GPUs: the lowest free ones, where the schedule does not name them."""
-    free_from = [np.zeros(node.gpus, dtype=np.int64) for node in cluster.nodes]
-    for row in sorted(plan, key=lambda row: row.start):
-        if row.devices is not None:
-            yield row, row.devices
-            continue
-        chosen: dict[int, Sequence[int]] = {}
-        for node, count in row.gpus.items():
-            taken = free_from[node] > row.start
-            places = np.argsort(taken, kind="stable")[:count]
-            free_from[node][places] = row.end
-            chosen[node] = places.tolist()
-        yield row, chosen
 
 
 def _users(
@@ -144,16 +124,6 @@ def _users(
     order = [int(u) for u in np.lexsort((np.arange(total.size), -total))]
     place = {user: k for k, user in enumerate(order)}
     return [users[u] if u < len(users) else "" for u in order], [place[int(u)] for u in owner]
-
-
-def _classes(gangs: Sequence[int]) -> tuple[list[str], list[int]]:
-    """Gang sizes between the same powers of two, and the number of each job's."""
-    classes: dict[int, set[int]] = {}
-    for gang in sorted(set(gangs)):
-        classes.setdefault((gang - 1).bit_length(), set()).add(gang)
-    order = {power: k for k, power in enumerate(classes)}
-    names = [f"{min(c)}–{max(c)}" if len(c) > 1 else f"{min(c)}" for c in classes.values()]
-    return names, [order[(gang - 1).bit_length()] for gang in gangs]
 
 
 def reasons(wait: Wait, slots: bool) -> str:

@@ -67,7 +67,7 @@ Box = tuple[float, float, float, float]  # left, right, bottom, top
 class _Bar:
     """One job's contiguous GPUs on one node during one segment."""
 
-    segment: int
+    segment: tuple[int, int]  # job and start
     job: int
     box: Box
     gang: int
@@ -329,16 +329,12 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
         text = row.verdict if row.ratio is None else shown_ratio(value)
         colour = INK if row.ratio else MUTED
         note(axes, text, (value, y), (6, 0), xycoords="data", va="center", color=colour, size=10)
-    axes.set_yticks(range(len(rows)), [_named(row) for row in rows], parse_math=False)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
     axes.axvline(1.0, color=INK, linewidth=1.2)
     axes.set_xlabel("\n".join(caption), parse_math=False)
     panel.headline("How far from optimal at most: certified ratio")
-
-
-def _named(row: Row) -> str:
-    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
 
 
 def _caption(comparison: Comparison) -> list[str]:
@@ -430,7 +426,7 @@ def _paint_gantt(panel: _Panel, chart: _Chart, solver: str = "") -> None:
     axes = panel.axes(left=0.9, right=0.3, top=0.56, bottom=0.82)
     _tracks(axes, chart.cluster, tops, rows_per_inch=total / (panel.height - 1.38))
     bars = list(_bars(chart.schedule, chart.cluster, tops))
-    classes = _gang_classes(bar.gang for bar in bars)
+    classes = _gang_colours(bar.gang for bar in bars)
     _draw_bars(axes, bars, classes)
     axes.set_xlim(0, max(end, 1))
     axes.set_ylim(total, 0)
@@ -473,26 +469,31 @@ def _tracks(axes: Axes, cluster: Cluster, tops: Sequence[float], *, rows_per_inc
 
 
 def _bars(schedule: Schedule, cluster: Cluster, tops: Sequence[float]) -> Iterator[_Bar]:
-    for i, (row, devices) in enumerate(_with_devices(schedule, cluster)):
+    for row, node, first, count in held_together(schedule, cluster):
+        box = (row.start, row.end, tops[node] + first, tops[node] + first + count)
         gang = sum(row.gpus.values())
+        yield _Bar((row.job, row.start), row.job, box, gang, len(row.gpus) > 1)
+
+
+def held_together(schedule: Schedule, cluster: Cluster) -> Iterator[tuple[Segment, int, int, int]]:
+    """Yield segment, node, first and number of GPUs side by side that a job holds."""
+    for row, devices in _with_devices(schedule, cluster):
         for node, held in devices.items():
             for first, last in stretches(held):
-                box = (row.start, row.end, tops[node] + first, tops[node] + last + 1)
-                yield _Bar(i, row.job, box, gang, len(row.gpus) > 1)
+                yield row, node, first, last - first + 1
 
 
 def _with_devices(
     schedule: Schedule, cluster: Cluster
 ) -> Iterator[tuple[Segment, Mapping[int, Sequence[int]]]]:
     """Each segment with its GPUs; where the schedule does not name them, the lowest free ones."""
-    rows = list(schedule)
-    if all(row.devices is not None for row in rows):
-        for row in rows:
-            _check_devices(row, cluster)
-            yield row, row.devices or {}
-        return
     free_from = [np.zeros(node.gpus, dtype=np.int64) for node in cluster.nodes]
-    for row in sorted(rows, key=lambda row: row.start):
+    named = schedule.device.size > 0
+    for row in schedule if named else sorted(schedule, key=lambda row: row.start):
+        if row.devices is not None:
+            _check_devices(row, cluster)
+            yield row, row.devices
+            continue
         chosen: dict[int, Sequence[int]] = {}
         for node, count in row.gpus.items():
             free = np.flatnonzero(free_from[node] <= row.start)[:count]
@@ -518,17 +519,24 @@ def stretches(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
     yield from ((ordered[a], ordered[b - 1]) for a, b in pairwise(cuts) if a < b)
 
 
-def _gang_classes(gangs: Iterable[int]) -> dict[int, tuple[str, Any]]:
-    """Label and colour of each gang size; sizes between the same powers of two share one."""
+def gang_classes(gangs: Iterable[int]) -> tuple[list[str], dict[int, int]]:
+    """Names of classes of gang sizes between the same powers of two, and the class of each size.
+
+    >>> gang_classes([8, 1, 6, 1])
+    (['1', '6–8'], {1: 0, 6: 1, 8: 1})
+    """
     classes: dict[int, list[int]] = {}
     for gang in sorted(set(gangs)):
         classes.setdefault((gang - 1).bit_length(), []).append(gang)
-    shades = np.linspace(0.18, 0.92, max(len(classes), 2))
-    found: dict[int, tuple[str, Any]] = {}
-    for sizes, shade in zip(classes.values(), shades, strict=False):
-        label = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]}–{sizes[-1]}"
-        found |= dict.fromkeys(sizes, (label, mpl.colormaps["YlGnBu"](shade)))
-    return found
+    names = [f"{c[0]}" if len(c) == 1 else f"{c[0]}–{c[-1]}" for c in classes.values()]
+    return names, {gang: k for k, sizes in enumerate(classes.values()) for gang in sizes}
+
+
+def _gang_colours(gangs: Iterable[int]) -> dict[int, tuple[str, Any]]:
+    """Label and colour of each gang size."""
+    names, number = gang_classes(gangs)
+    shades = np.linspace(0.18, 0.92, max(len(names), 2))
+    return {gang: (names[k], mpl.colormaps["YlGnBu"](shades[k])) for gang, k in number.items()}
 
 
 def _draw_bars(axes: Axes, bars: Sequence[_Bar], classes: dict[int, tuple[str, Any]]) -> None:
@@ -551,7 +559,7 @@ def _name_jobs(
 ) -> None:
     """Write the name of its job into the largest bar of each segment, where there is room."""
     to_inches = axes.transData + axes.figure.dpi_scale_trans.inverted()
-    largest: dict[int, _Bar] = {}
+    largest: dict[tuple[int, int], _Bar] = {}
     for bar in bars:
         left, right, top, bottom = bar.box
         known = largest.get(bar.segment)

@@ -145,7 +145,7 @@ def _schedules(comparison: Comparison) -> list[Topic]:
         figure = plots.gantt(_schedule(row), comparison.problem_of(row), bound=row.bound)
         still += [page.paragraph(what), page.picture(figure, f"gantt{k}", what)]
     rows = [best, *(r for r in comparison.rows if plots.scheduled(r) and r is not best)]
-    plans = {_named(row): _schedule(row) for row in rows}
+    plans = {row.name: _schedule(row) for row in rows}
     titles = [plots.worth(_schedule(r), comparison.problem_of(r), r.bound) for r in rows]
     data = gantt_data.of_schedules(plans, comparison.problem, titles)
     return [Topic("Schedules", [page.chart("schedules", "Who runs where and when", data, *still)])]
@@ -153,10 +153,6 @@ def _schedules(comparison: Comparison) -> list[Topic]:
 
 def _schedule(row: Row) -> Any:
     return row.result and row.result.solution
-
-
-def _named(row: Row) -> str:
-    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
 
 
 def _other(comparison: Comparison, best: Row | None) -> Row | None:

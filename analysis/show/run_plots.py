@@ -25,7 +25,7 @@ from ..driving.model_usage import model_usage
 from ..driving.run import Floats, Run
 from . import plots
 from .colours import COLOURS, DASHES, MOST_RUNS
-from .columns import UNITS, Column, column, duration, fixed
+from .columns import Column, column, duration, fixed, unit_for
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Runs = Mapping[str, Run]
 Measured = Sequence[float | None]
+Bar = tuple[float, float, str, float]  # left, width, colour, opacity
 
 MOST_POINTS = 400  # of a curve
 MOST_USERS = 24  # rows of a heat map
@@ -54,16 +55,6 @@ FINE_TICKS = (
 
 
 # --- the pictures --------------------------------------------------------------------------------
-
-
-def completion_cdf(runs: Runs) -> Figure:
-    """Draw which share of the jobs was complete within which time of its submission."""
-    return _cdf(runs, _paint_completions, "Jobs complete within a time of their submission")
-
-
-def slowdown_cdf(runs: Runs) -> Figure:
-    """Draw which share of the jobs had which slowdown: completion time over ideal run time."""
-    return _cdf(runs, _paint_slowdowns, "Slowdown of jobs: completion time over ideal run time")
 
 
 def user_fairness(runs: Runs) -> Figure:
@@ -157,50 +148,36 @@ def model_shares(runs: Runs) -> Figure:
 def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate."""
     _check(runs)
-    figure = plots.new_figure(0.42 + 0.34 * len(runs) + 1.05)
-    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
     jobs: Sequence[DeadlineJob] = next(iter(runs.values())).require_instance().jobs
-    top = sum(job.top_reward for job in jobs)
-    axes.set_xlim(0, top or 1)
-    axes.set_ylim(len(runs) - 0.5, -0.5)
+    top, rate = sum(job.top_reward for job in jobs), column("weighted_miss")
     strict = np.array([len(job.rewards) == 1 for job in jobs], dtype=bool)
-    for k, (name, run) in enumerate(runs.items()):
-        _paint_rewards(axes, k, name, metrics.rewards(run), strict, top)
-        missed, rate = metrics.weighted_miss(run), column("weighted_miss")
+    rows = {}
+    for name, run in runs.items():
+        won, missed = metrics.rewards(run), metrics.weighted_miss(run)
+        first, rest = (float(np.nansum(won[kind])) for kind in (strict, ~strict))
+        bars = [(0.0, top, TRACK, 1.0), (0.0, first, ACCENT, 1.0), (first, rest, ACCENT, 0.5)]
         text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
-        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
-    _reward_axis(axes, top)
-    handles: list[Any] = [
+        rows[name] = bars, text
+    kinds = [
         Patch(facecolor=ACCENT, label="strict deadlines"),
         Patch(facecolor=ACCENT, alpha=0.5, label="soft deadlines"),
     ]
-    if bound is not None:
-        axes.axvline(bound, color=BOUND, linewidth=1.4)
-        handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
-    plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
-    plots.headline(figure, "Reward for met deadlines, of what all jobs together could win")
+    title = "Reward for met deadlines, of what all jobs together could win"
+    figure, axes = _won(rows, title, top or 1, bound, kinds)
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    axes.set_xticks([share * (top or 1) for share in shares], ["0", "¼", "½", "¾", "1"])
+    axes.set_xlabel(f"share of the top rewards, {top:,.6g}", labelpad=2)
     return figure
 
 
 def earnings(revenue: Mapping[str, float], *, bound: float | None = None) -> Figure:
     """Draw what each run earned, by name, and the most that anyone can."""
-    figure = plots.new_figure(0.42 + 0.34 * len(revenue) + 1.05)
-    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(revenue))
+    rows = {
+        name: ([(0.0, max(won, 0), ACCENT, 1.0)], column("revenue").write(won))
+        for name, won in revenue.items()
+    }
     top = max(*revenue.values(), bound or 0, 0) or 1
-    axes.set_xlim(0, top)
-    axes.set_ylim(len(revenue) - 0.5, -0.5)
-    for k, (name, won) in enumerate(revenue.items()):
-        axes.barh(k, max(won, 0), height=0.66, color=ACCENT, linewidth=0)
-        _name_row(axes, name, (0, k), -8, ROW)
-        text = column("revenue").write(won)
-        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
-    axes.set_yticks([])
-    if bound is not None:
-        axes.axvline(bound, color=BOUND, linewidth=1.4)
-        line = Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy")
-        plots.legend_at(figure, [line], 1.5, 0.04, **LEGEND)
-    plots.headline(figure, "Revenue of the same jobs under each policy")
-    return figure
+    return _won(rows, "Revenue of the same jobs under each policy", top, bound)[0]
 
 
 def nodes(name: str, run: Run, last: int) -> Figure:
@@ -252,10 +229,7 @@ def nodes_held(data: Mapping[str, Any]) -> Figure:
 
 def losses(ledgers: Sequence[LossLedger]) -> Figure:
     """Draw what lies between the bound and each policy's mean completion, in both orders."""
-    unit = next(
-        (u for u, size in reversed(UNITS.items()) if max(o.attained for o in ledgers) >= 3 * size),
-        "s",
-    )
+    unit, size = unit_for(max(one.attained for one in ledgers), 3)
     rows = [max(map(len, one.orders)) + 2 for one in ledgers]
     figure = plots.new_figure(0.75 + sum(0.17 * n + 0.45 for n in rows) + 0.4)
     wide = (WIDTH - 0.2) / len(LOSS_ORDERS)
@@ -266,7 +240,7 @@ def losses(ledgers: Sequence[LossLedger]) -> Figure:
             axes = plots.axes_at(
                 figure, 0.1 + k * wide + 1.3, floor + 0.1, wide - 1.3 - 0.65, 0.17 * count
             )
-            _paint_losses(axes, one, k, UNITS[unit])
+            _paint_losses(axes, one, k, size)
             text = f"{_short(one.policy, 30)}, {order} removed first"
             plots.note(axes, text, (0, 1), (0, 2), va="bottom", size=8.5, color=INK)
             if one is ledgers[-1]:
@@ -370,8 +344,7 @@ def _folded(text: str) -> str:
 
 def _time_axis(axes: Axes, last: int, *, shown: bool) -> None:
     """Days, hours, minutes or seconds from 0 to the last end, in round numbers."""
-    unit = next((u for u, size in reversed(UNITS.items()) if last >= 3 * size), "s")
-    size = UNITS[unit]
+    unit, size = unit_for(last, 3)
     steps = {"s": (1, 2, 5, 10, 20, 60), "min": (1, 5, 10, 30, 60), "h": (1, 3, 6, 12, 24)}
     every = steps.get(unit, (1, 2, 7, 14, 28, 91, 182, 364))
     step = next((s for s in every if last / size / s <= 10), every[-1])
@@ -395,40 +368,15 @@ def _row_names(axes: Axes, names: Sequence[str], size: float) -> None:
 # --- distributions -------------------------------------------------------------------------------
 
 
-def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
-    _check(runs)
-    figure = plots.new_figure(3.9)
-    axes = plots.axes_at(figure, 0.8, 0.6, 6.2, 2.85)
-    medians = paint(axes, runs)
-    axes.set_ylabel("share of jobs")
-    axes.set_xlabel("time from submission to completion" if "within" in title else "slowdown")
-    order = sorted(range(len(runs)), key=lambda k: (medians[k], k))
-    names = list(runs)
-    small = any(len(name) > LINE for name in names)
-    handles = [Line2D([], [], label=_folded(names[k]), **_style(k)) for k in order]
-    legend = axes.legend(
-        handles=handles, title="lowest median first", loc="center left", labelcolor=INK,
-        bbox_to_anchor=(1.03, 0.5), frameon=False, fontsize=7.5 if small else 9,
-        labelspacing=0.35 if small else 0.5, handlelength=2.4,
-    )  # fmt: skip
-    legend.get_title().set(color=MUTED, size=8.5)
-    for line in legend.get_texts():
-        line.set_parse_math(False)
-    plots.headline(figure, title)
-    return figure
-
-
-def _paint_completions(axes: Axes, runs: Runs) -> list[float]:
-    medians = _paint_curves(axes, runs, metrics.completion_time)
+def _paint_completions(axes: Axes, runs: Runs) -> None:
+    _paint_curves(axes, runs, metrics.completion_time)
     _log_ticks(axes, TICKS, FINE_TICKS, duration)
-    return medians
 
 
-def _paint_slowdowns(axes: Axes, runs: Runs) -> list[float]:
-    medians = _paint_curves(axes, runs, metrics.slowdown)
+def _paint_slowdowns(axes: Axes, runs: Runs) -> None:
+    _paint_curves(axes, runs, metrics.slowdown)
     powers = [10**k for k in range(12)]
     _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
-    return medians
 
 
 def _log_ticks(
@@ -458,31 +406,33 @@ def _apart(ticks: Sequence[int], places: Sequence[float], texts: Sequence[str]) 
     return kept
 
 
-def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> list[float]:
-    """One curve for each run; returns the medians, infinite where half the jobs are not done."""
+def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> None:
+    """One curve for each run."""
     axes.set_xscale("log")
     axes.grid(color=TRACK, linewidth=0.8)
     axes.set_axisbelow(True)
-    lows, highs, medians = [], [], []
+    lows, highs = [], []
     for k, run in enumerate(runs.values()):
-        values = measure(run)
-        able = int((~run.records.rejected).sum())
-        known = np.sort(values[~np.isnan(values)])
-        medians.append(float(known[(able - 1) // 2]) if 2 * known.size > able else np.inf)
-        if not known.size:
+        values, shares = distribution(run, measure)
+        if not values.size:
             continue
-        at = curve_ranks(known.size)
         # from 0 up, and on to the right at the height that was reached
-        xs = np.concatenate([known[:1], known[at]])
-        ys = np.concatenate([[0.0], (at + 1) / able])
+        xs, ys = np.concatenate([values[:1], values]), np.concatenate([[0.0], shares])
         axes.plot(xs, ys, drawstyle="steps-post", **_style(k))
-        lows.append(known[0])
-        highs.append(known[-1])
+        lows.append(values[0])
+        highs.append(values[-1])
     low, high = min(lows, default=1.0), max(highs, default=10.0)
     axes.set_xlim(low / 1.08, max(high, 2 * low) * 1.08)
     axes.set_ylim(0, 1.01)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
-    return medians
+
+
+def distribution(run: Run, measure: Callable[[Run], Floats]) -> tuple[Floats, Floats]:
+    """Values of a measure in order, and the share of the jobs that could run up to each."""
+    values = measure(run)
+    known = np.sort(values[~np.isnan(values)])
+    at = curve_ranks(known.size)
+    return known[at], (at + 1) / int((~run.records.rejected).sum())
 
 
 def _brief(number: int) -> str:
@@ -656,26 +606,33 @@ def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
     plots.legend_at(figure, handles, 1.5, 0.04, ncols=4, fontsize=8.5)
 
 
-# --- deadlines -----------------------------------------------------------------------------------
+# --- rewards and revenue -------------------------------------------------------------------------
 
 
-def _paint_rewards(
-    axes: Axes, k: int, name: str, won: Floats, strict: NDArray[np.bool_], top: float
-) -> None:
-    axes.barh(k, top, height=0.66, color=TRACK, linewidth=0)
-    left = 0.0
-    for kind, alpha in ((strict, 1.0), (~strict, 0.5)):
-        width = float(np.nansum(won[kind]))
-        axes.barh(k, width, left=left, height=0.66, color=ACCENT, alpha=alpha, linewidth=0)
-        left += width
-    _name_row(axes, name, (0, k), -8, ROW)
-
-
-def _reward_axis(axes: Axes, top: float) -> None:
-    axes.set_yticks([])
-    shares = (0, 0.25, 0.5, 0.75, 1)
-    axes.set_xticks([share * (top or 1) for share in shares], ["0", "¼", "½", "¾", "1"])
-    axes.set_xlabel(f"share of the top rewards, {top:,.6g}", labelpad=2)
+def _won(
+    rows: Mapping[str, tuple[Sequence[Bar], str]],
+    title: str,
+    top: float,
+    bound: float | None,
+    kinds: Sequence[Patch] = (),
+) -> tuple[Figure, Axes]:
+    """A row of bars for each run with a text behind it, and the most that anyone can win."""
+    figure = plots.new_figure(0.42 + 0.34 * len(rows) + 1.05)
+    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(rows))
+    axes.set(xlim=(0, top), ylim=(len(rows) - 0.5, -0.5), yticks=[])
+    for k, (name, (bars, text)) in enumerate(rows.items()):
+        for left, width, colour, alpha in bars:
+            axes.barh(k, width, left=left, height=0.66, color=colour, alpha=alpha, linewidth=0)
+        _name_row(axes, name, (0, k), -8, ROW)
+        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
+    handles: list[Any] = [*kinds]
+    if bound is not None:
+        axes.axvline(bound, color=BOUND, linewidth=1.4)
+        handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
+    if handles:
+        plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
+    plots.headline(figure, title)
+    return figure, axes
 
 
 # --- the table of the overview -------------------------------------------------------------------

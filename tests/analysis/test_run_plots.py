@@ -60,8 +60,6 @@ def models(runs: Any) -> Figure:
 
 
 PICTURES: list[Callable[[Any], Figure]] = [
-    run_plots.completion_cdf,
-    run_plots.slowdown_cdf,
     run_plots.user_fairness,
     run_plots.cluster_use,
     run_plots.overview,
@@ -164,8 +162,8 @@ def test_runs_without_a_finished_job_or_without_jobs_are_drawn(
 # --- curves --------------------------------------------------------------------------------------
 
 
-def curve(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
-    line = figure.axes[0].lines[k]
+def curve(figure: Figure, panel: int = 0) -> tuple[list[float], list[float]]:
+    line = figure.axes[panel].lines[0]
     return list(line.get_xdata()), list(line.get_ydata())
 
 
@@ -174,17 +172,17 @@ def test_a_curve_is_the_distribution() -> None:
     run = run_of(
         jobs, [Segment(j, 0, int(i.work or 0), {0: 1}) for j, i in enumerate(jobs)], sizes=[4]
     )
-    xs, ys = curve(run_plots.completion_cdf({"x": run}))
+    xs, ys = curve(run_plots.overview({"x": run}))
     assert xs == [10, 10, 20, 20, 40]
     assert ys == [0, 0.25, 0.5, 0.75, 1]
-    assert set(curve(run_plots.slowdown_cdf({"x": run}))[0]) == {1}
+    assert set(curve(run_plots.overview({"x": run}), panel=1)[0]) == {1}
 
 
 def test_unfinished_jobs_keep_a_curve_below_one() -> None:
     jobs = [Job(id=i, gpus=1, work=20) for i in "abcd"] + [Job(id="wide", gpus=99, work=1)]
     rows = [Segment(j, 0, 20, {0: 1}) for j in range(3)]
     run = run_of(jobs, rows, sizes=[3], now=20, rejected={4: "too wide"})
-    assert curve(run_plots.completion_cdf({"x": run}))[1][-1] == 0.75
+    assert curve(run_plots.overview({"x": run}))[1][-1] == 0.75
 
 
 def test_long_curves_are_thinned_but_close() -> None:
@@ -196,24 +194,9 @@ def test_long_curves_are_thinned_but_close() -> None:
     assert np.diff(at[-10:]).max() < 10  # the longest jobs are all there
 
 
-def test_policies_are_listed_from_the_lowest_median() -> None:
-    runs = many(4)
-    medians = {
-        name: np.nan_to_num(metrics.completion_time(run), nan=np.inf) for name, run in runs.items()
-    }
-    order = sorted(runs, key=lambda name: float(np.sort(medians[name])[5]))
-    legend = run_plots.completion_cdf(runs).axes[0].get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == order
-
-
-def test_a_run_looks_the_same_in_every_picture() -> None:
-    runs = many(12)
-    figures = [run_plots.completion_cdf(runs), run_plots.slowdown_cdf(runs)]
-    looks = [
-        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
-        for figure in figures
-    ]
+def test_a_run_looks_the_same_in_every_panel() -> None:
+    panels = run_plots.overview(many(12)).axes[:2]
+    looks = [[(line.get_color(), line.get_linestyle()) for line in axes.lines] for axes in panels]
     assert looks[0] == looks[1]
     assert len(set(looks[0])) == 12
 
