@@ -13,17 +13,13 @@ from typing import Any
 
 from .claim import Claim, ClaimRun, Mutant, Sides, Verdict, run
 from .gandiva_fair.claims import TRADING
-from .gandiva_fair.misreports import price_of_manipulation
 from .gandiva_fair.stride_claims import STRIDE
 from .irmp.claims import IRMP
 from .ltgf.claims import LTGF
 from .rar_ddls.claims import RAR_DDLS
 from .unisched.claims import UNISCHED
 
-__all__ = [
-    "CLAIMS", "Claim", "ClaimRun", "Mutant", "Sides", "Verdict", "price_of_manipulation", "run",
-    "verdicts",
-]  # fmt: skip
+__all__ = ["CLAIMS", "Claim", "ClaimRun", "Mutant", "Sides", "Verdict", "run", "verdicts"]
 
 #: claims by the paper that they are about
 PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
