@@ -66,7 +66,7 @@ class _Heuristic:
     """A solver by its place below ``gangsched.solvers``, and the parameters that it runs with.
 
     One that takes no time limit is quick for `most` jobs, and under a limit runs up to as many; the
-    `plain` ones, without machine code, also where no time is left.
+    `plain` ones, which need no machine code, also where no time is left.
     """
 
     name: str
@@ -89,9 +89,8 @@ class _Heuristic:
 
 
 def _backfilling(order: str) -> _Heuristic:
-    params = {"order": order, "compiled": False}
     place = "rar_ddls.backfilling.backfilling"
-    return _Heuristic(f"backfill-{order}", place, params, most=500, plain=True)
+    return _Heuristic(f"backfill-{order}", place, {"order": order}, most=500, plain=True)
 
 
 def _listed(name: str, order: str) -> _Heuristic:

@@ -72,7 +72,6 @@ from .policy import Preempts as Preempts
 from .policy import Rules as Rules
 from .policy import Start as Start
 from .policy import State as State
-from .rar_ddls.arrival_order import ArrivalOrderParams as ArrivalOrderParams
 from .rar_ddls.arrival_order import first_fit as first_fit
 from .rar_ddls.arrival_order import list_scheduling as list_scheduling
 from .rar_ddls.arrival_order import random_placement as random_placement

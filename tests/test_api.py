@@ -14,7 +14,7 @@ import gangsched as gs
 from gangsched import registry
 from gangsched.analysis.comparing.comparison import compare as compare_objects
 from gangsched.formulations.problem import Sense
-from gangsched.solvers import ArrivalOrderParams, Fifo, Srtf, first_fit
+from gangsched.solvers import Fifo, SjfBcoParams, Srtf, first_fit, sjf_bco
 from gangsched.solvers.policy import Rules
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,8 +99,8 @@ def test_without_a_name_the_first_one_solves(stem: str) -> None:
 
 def test_solve_takes_parameters_functions_and_other_peoples_names() -> None:
     tiny = registry.PROBLEMS["rar-ddls"].tiny()
-    params = ArrivalOrderParams(compiled=False)
-    assert gs.solve(tiny, "first_fit", params=params) == first_fit(tiny, params=params)
+    params = SjfBcoParams(reach=2.0)
+    assert gs.solve(tiny, "sjf_bco", params=params) == sjf_bco(tiny, params=params)
     assert gs.solve(tiny, first_fit) == first_fit(tiny)
     assert gs.solve(tiny, "gangsched.solvers:first_fit") == first_fit(tiny)
 

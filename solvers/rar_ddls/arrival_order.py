@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,53 +10,22 @@ from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
 from ..signature import solver
-from .gang_queue import GangQueue, Plan, head_of_line
-from .sjf_bco import LimitSearch, fa_ffp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrivalOrderParams:
-    """Parameters of first fit and list scheduling.
-
-    Parameters
-    ----------
-    compiled : bool
-        False runs the readable reference; both give the same result.
-    """
-
-    compiled: bool = True
+from .gang_queue import CompiledQueue, GangQueue, head_of_line
+from .sjf_bco import LimitSearch
 
 
 def _search(
-    problem: RarDdls,
-    choose: Callable[[GangQueue, int, float], list[int] | None],
-    rule: str,
-    name: str,
-    seed: int,
-    time_limit: float | None,
-    params: ArrivalOrderParams,
+    problem: RarDdls, rule: str, name: str, seed: int, time_limit: float | None
 ) -> Result[Schedule]:
-    """Serve the jobs in input order by one placement rule, given as function and as core's name.
+    """Serve the jobs in input order by a placement rule; theta is searched as in SJF-BCO."""
+    from . import gang_queue_core as core  # numba takes a second to import
 
-    The limit theta is searched as in SJF-BCO.
-    """
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = np.arange(len(problem.jobs))
-
-    def run(kappa: int, limit: float) -> Plan | None:
-        return head_of_line(problem, rho, order.tolist(), lambda q, j: choose(q, j, limit))
-
-    if params.compiled:
-        from . import gang_queue_core as core
-
-        arrays, rules = core.Core(problem, rho), np.full(order.size, getattr(core, rule))
-
-        def run(kappa: int, limit: float) -> Plan | None:
-            return arrays.head_of_line(order, rules, limit=int(min(limit, core.NO_LIMIT)))
-
+    queue, rules = CompiledQueue(problem, rho), np.full(order.size, getattr(core, rule))
     search = LimitSearch(
-        run=run,
+        run=lambda kappa, limit: queue.head_of_line(order, rules, limit=limit),
         kappas=[0],
         horizon=problem.horizon,
         deadline=float("inf") if time_limit is None else started + time_limit,
@@ -68,18 +35,8 @@ def _search(
     return search.result(problem, solver=name, started=started, info=info)
 
 
-def choose_first(queue: GangQueue, job: int, limit: float) -> list[int] | None:
-    """Return the first G_j idle GPUs whose load stays within the limit, None to wait."""
-    fits = limit - queue.rho[job]
-    idle = [g for g, free in enumerate(queue.idle) if free and queue.load[g] <= fits]
-    wanted = queue.gang(job)
-    return idle[:wanted] if len(idle) >= wanted else None
-
-
-@solver(ArrivalOrderParams, of=RarDdls)
-def first_fit(
-    problem: RarDdls, *, seed: int, time_limit: float | None, params: ArrivalOrderParams
-) -> Result[Schedule]:
+@solver(of=RarDdls)
+def first_fit(problem: RarDdls, *, seed: int, time_limit: float | None) -> Result[Schedule]:
     """Schedule in arrival order on the first admissible GPUs, from node to node.
 
     The first waiting job is tried again at each completion and nothing overtakes it. The limit
@@ -94,7 +51,6 @@ def first_fit(
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Wall seconds after which no new run starts.
-    params : ArrivalOrderParams
 
     Returns
     -------
@@ -112,13 +68,11 @@ def first_fit(
     >>> first_fit(RarDdls(Instance(Cluster.of_sizes([2, 2]), jobs))).solution[1].gpus
     {1: 2}
     """
-    return _search(problem, choose_first, "FIRST", "first-fit", seed, time_limit, params)
+    return _search(problem, "FIRST", "first-fit", seed, time_limit)
 
 
-@solver(ArrivalOrderParams, of=RarDdls)
-def list_scheduling(
-    problem: RarDdls, *, seed: int, time_limit: float | None, params: ArrivalOrderParams
-) -> Result[Schedule]:
+@solver(of=RarDdls)
+def list_scheduling(problem: RarDdls, *, seed: int, time_limit: float | None) -> Result[Schedule]:
     """Schedule in arrival order on the least loaded admissible GPUs.
 
     The placement is that of Algorithm 2 (errata E14: the two are the same rule), so that the job
@@ -134,7 +88,6 @@ def list_scheduling(
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Wall seconds after which no new run starts.
-    params : ArrivalOrderParams
 
     Returns
     -------
@@ -152,7 +105,7 @@ def list_scheduling(
     >>> list_scheduling(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))).objective
     2
     """
-    return _search(problem, fa_ffp, "LEAST_LOADED", "list-scheduling", seed, time_limit, params)
+    return _search(problem, "LEAST_LOADED", "list-scheduling", seed, time_limit)
 
 
 @solver(of=RarDdls)

@@ -13,7 +13,7 @@ from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
 from ..signature import solver
-from .gang_queue import GangQueue, backfill
+from .gang_queue import CompiledQueue
 from .sjf_bco import LimitSearch
 
 Order = Literal["arrival", "gpus", "area", "longest"]
@@ -35,38 +35,15 @@ class BackfillingParams:
     ----------
     order : {"longest", "area", "gpus", "arrival"}
         Longest processing time first, smallest GPU-time first, smallest gang first, input order.
-    compiled : bool
-        False runs the readable reference; both give the same result.
     """
 
     order: Order = "longest"
-    compiled: bool = True
 
     def __post_init__(self) -> None:
         if self.order not in PRIORITIES:
             raise ValueError(
                 f"backfilling: order={self.order!r} is not one of {', '.join(PRIORITIES)}"
             )
-
-
-def pack(queue: GangQueue, job: int) -> list[int] | None:
-    """Return GPUs of the best-fitting node, else of the nodes with most idle GPUs.
-
-    Best fit is the node with fewest idle GPUs among those that hold the whole gang. Ties by
-    node, then GPU. None while fewer than G_j GPUs are idle.
-    """
-    wanted = queue.gang(job)
-    idle: list[list[int]] = [[] for _ in queue.sizes]
-    for g, free in enumerate(queue.idle):
-        if free:
-            idle[queue.node[g]].append(g)
-    if sum(map(len, idle)) < wanted:
-        return None
-    fitting = [gpus for gpus in idle if len(gpus) >= wanted]
-    if fitting:
-        return min(fitting, key=len)[:wanted]
-    largest_first = sorted(idle, key=len, reverse=True)
-    return [g for gpus in largest_first for g in gpus][:wanted]
 
 
 @solver(BackfillingParams, of=RarDdls)
@@ -91,6 +68,7 @@ def backfilling(problem: RarDdls, *, seed: int, params: BackfillingParams) -> Re
 
     Notes
     -----
+    A gang goes on the best-fitting node, else on the nodes with most idle GPUs, ties by node.
     O(J (J + N)) for a run, and O(J x running jobs) for completions.
 
     Examples
@@ -113,12 +91,7 @@ def backfilling(problem: RarDdls, *, seed: int, params: BackfillingParams) -> Re
         for job, d in zip(problem.jobs, durations, strict=True)
     ]
     sequence = sorted(range(len(priority)), key=lambda j: (priority[j], j))
-    if params.compiled:
-        from . import gang_queue_core as core
-
-        plan = core.Core(problem, rho).backfill(np.array(sequence, dtype=np.int64))
-    else:
-        plan = backfill(problem, rho, sequence, pack)
+    plan = CompiledQueue(problem, rho).backfill(np.array(sequence, dtype=np.int64))
     ties = "jobs by position; servers by (idle GPUs, server)"
     info = {"seed": seed, "order": params.order, "ties": ties}
     search = LimitSearch.single(problem, plan)

@@ -4,16 +4,16 @@ A :class:`GangQueue` is a cluster in which gangs start when told and end when RA
 model (6)-(9) says. Time moves from completion to completion. :func:`head_of_line` serves jobs in a
 fixed order, strictly: while the first waiting job does not fit, nothing else starts (reading A of
 "waiting for some job to exit" in Algorithms 2 and 3 of Yu et al.). :func:`backfill` lets later jobs
-start in the meantime.
-
-This is the readable reference. :mod:`gangsched.solvers.rar_ddls.gang_queue_core` does the same
-compiled; a test compares the two.
+start in the meantime. Both take any rule for the GPUs of a job; :class:`CompiledQueue` runs those
+of the paper as machine code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 
-__all__ = ["GangQueue", "Plan", "backfill", "head_of_line"]
+if TYPE_CHECKING:
+    from .gang_queue_core import QueueArrays
+
+__all__ = ["CompiledQueue", "GangQueue", "Plan", "backfill", "head_of_line"]
 
 #: returns the GPUs (numbers over the whole cluster) that a job starts on now, None to wait
 Choose = Callable[["GangQueue", int], list[int] | None]
@@ -45,6 +48,14 @@ class Plan:
     end: Ints
     gpus: Sequence[Ints]
     load: int
+
+    @classmethod
+    def of(cls, queue: QueueArrays) -> Plan:
+        """Return what became of the jobs of a queue."""
+        places = pairwise([*queue.at, len(queue.chosen)])
+        gpus = [np.array(queue.chosen[a:b], dtype=np.int64) for a, b in places]
+        start, end = np.array(queue.start), np.array(queue.end)
+        return cls(start, end, gpus, int(max(queue.load, default=0)))
 
     @property
     def makespan(self) -> int:
@@ -72,105 +83,125 @@ class Plan:
         )
 
 
+def _all_idle(problem: RarDdls, rho: Ints) -> QueueArrays:
+    """All GPUs idle, and no job has begun."""
+    from .gang_queue_core import QueueArrays  # numba takes a second to import
+
+    sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
+    gang = np.array([job.gpus for job in problem.jobs], dtype=np.int64)
+    work = [job.iterations * problem.resolution for job in problem.jobs]
+    node = np.repeat(np.arange(sizes.size), sizes)
+    start, end, span_len, run, speed = (np.zeros(gang.size, dtype=np.int64) for _ in range(5))
+    chosen, span = (np.zeros(int(gang.sum()), dtype=np.int64) for _ in range(2))
+    return QueueArrays(
+        gang=gang, rates=problem.rates, rho=rho.astype(np.int64), node=node,
+        at=np.cumsum(gang) - gang, idle=np.ones(node.size, dtype=np.bool_), free=sizes.copy(),
+        load=np.zeros(node.size, dtype=np.int64), crossing=np.zeros(sizes.size, dtype=np.int64),
+        start=start, end=end, chosen=chosen, span=span, span_len=span_len, run=run,
+        left=np.array(work, dtype=np.int64), speed=speed, clock=np.array([0, 0, node.size]),
+    )  # fmt: skip
+
+
+class CompiledQueue:
+    """Runs of one problem by the paper's placement rules, as machine code.
+
+    Parameters
+    ----------
+    problem : RarDdls
+    rho : (jobs,) int array
+        rho_hat_j in slots.
+    """
+
+    def __init__(self, problem: RarDdls, rho: Ints) -> None:
+        self._idle = _all_idle(problem, rho)
+        self._sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
+
+    def head_of_line(
+        self, order: Ints, rule: Ints, *, limit: float = float("inf"), reach: float = 1.0
+    ) -> Plan | None:
+        """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``."""
+        from . import gang_queue_core as core
+
+        queue, sizes = self._queue(), self._sizes
+        selected, busy = np.ones(sizes.size, dtype=np.bool_), np.zeros(sizes.size)
+        admissible, picked = np.zeros((2, queue.node.size), dtype=np.int64)
+        most, room = int(min(limit, core.NO_LIMIT)), (selected, busy, admissible, picked)
+        done = core.serve_in_order(queue, sizes, order, rule, most, reach, *room)
+        return Plan.of(queue) if done else None
+
+    def backfill(self, order: Ints) -> Plan | None:
+        """Start at each completion every waiting job that fits, packed on few nodes."""
+        from . import gang_queue_core as core
+
+        queue, sizes = self._queue(), self._sizes
+        taken = np.zeros(sizes.size, dtype=np.bool_)
+        picked = np.zeros(queue.node.size, dtype=np.int64)
+        room = np.cumsum(sizes) - sizes, taken, picked
+        done = core.serve_who_fits(queue, sizes, order.copy(), *room)
+        return Plan.of(queue) if done else None
+
+    def _queue(self) -> QueueArrays:
+        """A new queue; what no run changes is shared."""
+        idle = self._idle
+        fixed = {"gang", "rates", "rho", "node", "at"}
+        own = {name: getattr(idle, name).copy() for name in idle._fields if name not in fixed}
+        return idle._replace(**own)
+
+
 class GangQueue:
     """State of the cluster while a list algorithm runs.
 
     Attributes
     ----------
-    now : int
-        Slot.
     idle : list of bool
         Whether each GPU (numbered over the whole cluster) is idle.
-    free : int
-        Number of idle GPUs.
     load : list of int
         U_s^g: sum of estimated times of the jobs that each GPU was given so far.
-    node_load : list of int
-        Sum of the loads of each node's GPUs.
     rho : list of int
         rho_hat_j of each job.
     node : list of int
         Node of each GPU.
-    running : dict of int to int
-        Remaining progress of each running job.
+    sizes : sequence of int
+        GPUs of each node.
     """
 
     def __init__(self, problem: RarDdls, rho: Ints) -> None:
-        self.problem = problem
-        self.rho: list[int] = rho.tolist()
+        from . import gang_queue_core
+
+        self._steps: Any = gang_queue_core
+        made = _all_idle(problem, rho)
+        lists = {name: getattr(made, name).tolist() for name in made._fields if name != "rates"}
+        self._queue = made._replace(**lists)  # Python is faster with these
         self.sizes = problem.instance.cluster.sizes
-        self.node = [s for s, size in enumerate(self.sizes) for _ in range(size)]
-        self.now = 0
-        self.idle = [True] * len(self.node)
-        self.free = len(self.node)
-        self.load = [0] * len(self.node)
-        self.node_load = [0] * len(self.sizes)
-        self.running: dict[int, int] = {}
-        self._gang = [job.gpus for job in problem.jobs]
-        self._start = [0] * len(problem.jobs)
-        self._end = [0] * len(problem.jobs)
-        self._gpus: list[list[int]] = [[] for _ in problem.jobs]
-        self._span: list[list[int]] = [[] for _ in problem.jobs]
-        self._crossing = [0] * len(self.sizes)
-        self._speed: dict[int, int] = {}
+        self.idle: list[bool] = lists["idle"]
+        self.load: list[int] = lists["load"]
+        self.rho: list[int] = lists["rho"]
+        self.node: list[int] = lists["node"]
+
+    @property
+    def free(self) -> int:
+        """Number of idle GPUs."""
+        return int(self._queue.clock[2])
 
     def gang(self, job: int) -> int:
         """G_j."""
-        return self._gang[job]
+        return int(self._queue.gang[job])
 
     def begin(self, job: int, gpus: Sequence[int]) -> None:
         """Start `job` now on `gpus` and add its estimated time to their load."""
-        for g in gpus:
-            self.idle[g] = False
-            self.load[g] += self.rho[job]
-            self.node_load[self.node[g]] += self.rho[job]
-        self.free -= len(gpus)
-        self._start[job], self._gpus[job] = self.now, sorted(gpus)
-        self._span[job] = sorted({self.node[g] for g in gpus})
-        self.running[job] = self.problem.jobs[job].iterations * self.problem.resolution
-        self._cross(job, 1)
-
-    def _cross(self, job: int, change: int) -> None:
-        """Count a spanning job in or out, eq. (6), and renew the speeds that change with it."""
-        span = self._span[job]
-        rates = self.problem.rates
-        if len(span) == 1:
-            self._speed[job] = int(rates[job, 0, 0])
-            return
-        for s in span:
-            self._crossing[s] += change
-        most = rates.shape[2] - 1
-        for j in self.running:
-            nodes = self._span[j]
-            if len(nodes) > 1:
-                p = max(self._crossing[s] for s in nodes)
-                self._speed[j] = int(rates[j, len(nodes) - 1, min(p, most)])
+        if self._steps.begin(self._queue, job, sorted(gpus)):
+            self._steps.renew_speeds(self._queue)
 
     def advance(self) -> bool:
         """Go to the next completion; False where no running job can ever complete."""
-        steps = [-(-left // self._speed[j]) for j, left in self.running.items() if self._speed[j]]
-        if not steps:
-            return False
-        step = min(steps)
-        self.now += step
-        for j in self.running:
-            self.running[j] -= self._speed[j] * step
-        for j in [j for j, left in self.running.items() if left <= 0]:
-            del self.running[j]
-            self._end[j] = self.now
-            self.free += len(self._gpus[j])
-            for g in self._gpus[j]:
-                self.idle[g] = True
-            self._cross(j, -1)
-        return True
+        return bool(self._steps.advance(self._queue))
 
     def plan(self) -> Plan | None:
         """Let all running jobs complete and return the plan; None where one never does."""
-        while self.running:
+        while self._queue.clock[1]:
             if not self.advance():
                 return None
-        gpus = [np.array(g, dtype=np.int64) for g in self._gpus]
-        return Plan(np.array(self._start), np.array(self._end), gpus, max(self.load))
+        return Plan.of(self._queue)
 
 
 def head_of_line(problem: RarDdls, rho: Ints, order: Sequence[int], choose: Choose) -> Plan | None:

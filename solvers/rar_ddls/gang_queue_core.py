@@ -1,83 +1,19 @@
-"""Compiled twin of :mod:`.gang_queue` for the deterministic placement rules.
-
-Same steps on arrays: numbers are integers throughout, so that both give identical plans.
-"""
+"""Steps of :mod:`.gang_queue`, and whole runs by deterministic placement rules, as machine code."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.arrays import Ints
 from ...instances.compiled import inner, tiered
-from .gang_queue import Plan
 
-#: placement rules of :func:`head_of_line`: which of the admissible idle GPUs a job takes
+#: placement rules of :func:`serve_in_order`: which of the admissible idle GPUs a job takes
 LEAST_LOADED, FIRST, LEAST_BUSY_SERVERS = 0, 1, 2
 #: a limit theta that rejects nothing
 NO_LIMIT = 2**62
-
-
-class Core:
-    """Arrays of one problem, made once and used by every run.
-
-    Parameters
-    ----------
-    problem : RarDdls
-    rho : (jobs,) int array
-        rho_hat_j in slots.
-    """
-
-    def __init__(self, problem: RarDdls, rho: Ints) -> None:
-        self._sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
-        self._gang = np.array([job.gpus for job in problem.jobs], dtype=np.int64)
-        work = [job.iterations * problem.resolution for job in problem.jobs]
-        self._work, self._rates = np.array(work, dtype=np.int64), problem.rates
-        self._rho = rho.astype(np.int64)
-
-    def head_of_line(
-        self, order: Ints, rule: Ints, *, limit: int = NO_LIMIT, reach: float = 1.0
-    ) -> Plan | None:
-        """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``."""
-        queue, sizes = self._queue(), self._sizes
-        selected, busy = np.ones(sizes.size, dtype=np.bool_), np.zeros(sizes.size)
-        admissible, picked = np.zeros((2, queue.node.size), dtype=np.int64)
-        room = selected, busy, admissible, picked
-        return self._plan(queue, _head_of_line(queue, sizes, order, rule, limit, reach, *room))
-
-    def backfill(self, order: Ints) -> Plan | None:
-        """Start at each completion every waiting job that fits, packed on few nodes."""
-        queue, sizes = self._queue(), self._sizes
-        taken = np.zeros(sizes.size, dtype=np.bool_)
-        picked = np.zeros(queue.node.size, dtype=np.int64)
-        room = np.cumsum(sizes) - sizes, taken, picked
-        return self._plan(queue, _backfill(queue, sizes, order.copy(), *room))
-
-    def _queue(self) -> QueueArrays:
-        """All GPUs idle."""
-        jobs, places, sizes = self._gang.size, int(self._gang.sum()), self._sizes
-        node = np.repeat(np.arange(sizes.size), sizes)
-        empty = [np.zeros(jobs, dtype=np.int64) for _ in range(5)]
-        start, end, span_len, run, speed = empty
-        return QueueArrays(
-            gang=self._gang, rates=self._rates, rho=self._rho, node=node,
-            at=np.cumsum(self._gang) - self._gang, idle=np.ones(node.size, dtype=np.bool_),
-            free=sizes.copy(), load=np.zeros(node.size, dtype=np.int64),
-            crossing=np.zeros(sizes.size, dtype=np.int64), start=start, end=end,
-            chosen=np.zeros(places, dtype=np.int64), span=np.zeros(places, dtype=np.int64),
-            span_len=span_len, run=run, left=self._work.copy(), speed=speed,
-            clock=np.array([0, 0, node.size]),
-        )  # fmt: skip
-
-    def _plan(self, queue: QueueArrays, done: bool) -> Plan | None:
-        if not done:
-            return None
-        gpus = [queue.chosen[a:b] for a, b in pairwise([*queue.at.tolist(), queue.chosen.size])]
-        return Plan(queue.start, queue.end, gpus, int(queue.load.max(initial=0)))
 
 
 class QueueArrays(NamedTuple):
@@ -104,7 +40,7 @@ class QueueArrays(NamedTuple):
 
 
 @inner
-def _renew_speeds(q):
+def renew_speeds(q):
     """Speeds of the spanning jobs after one of them came or went, (6)-(8)."""
     most = q.rates.shape[2] - 1
     for i in range(q.clock[1]):
@@ -117,7 +53,7 @@ def _renew_speeds(q):
 
 
 @inner
-def _begin(q, j, picked):
+def begin(q, j, picked):
     """Start job j now on the GPUs `picked` (rising); say whether it spans nodes."""
     at = q.at[j]
     q.start[j] = q.clock[0]
@@ -144,7 +80,7 @@ def _begin(q, j, picked):
 
 
 @inner
-def _advance(q):
+def advance(q):
     """Go to the next completion; False where none ever comes."""
     count, step = q.clock[1], 0
     for i in range(count):
@@ -173,7 +109,7 @@ def _advance(q):
                 q.crossing[q.span[k]] -= 1
     q.clock[1] = kept
     if renew:
-        _renew_speeds(q)
+        renew_speeds(q)
     return True
 
 
@@ -234,7 +170,7 @@ def _sort(keys, count):
 
 
 @tiered(seconds=1)
-def _head_of_line(q, sizes, order, rule, limit, reach, selected, busy, admissible, picked):
+def serve_in_order(q, sizes, order, rule, limit, reach, selected, busy, admissible, picked):
     """Place in this order; False where a job never gets enough GPUs."""
     total = q.node.size
     for i in range(order.size):
@@ -261,17 +197,17 @@ def _head_of_line(q, sizes, order, rule, limit, reach, selected, busy, admissibl
                         found += 1
             if found >= gang:
                 break
-            if not _advance(q):
+            if not advance(q):
                 return False
         if rule[j] != FIRST:
             _smallest_first(picked, found, gang)
             for k in range(gang):
                 picked[k] %= total
         _sort(picked, gang)
-        if _begin(q, j, picked):
-            _renew_speeds(q)
+        if begin(q, j, picked):
+            renew_speeds(q)
     while q.clock[1]:
-        if not _advance(q):
+        if not advance(q):
             return False
     return True
 
@@ -301,7 +237,7 @@ def _pack(wanted, free, idle, sizes, first, taken, picked):
 
 
 @tiered(seconds=1)
-def _backfill(q, sizes, waiting, first, taken, picked):
+def serve_who_fits(q, sizes, waiting, first, taken, picked):
     """Place whoever fits, in this order; False where a job never gets enough GPUs."""
     n = waiting.size
     while n or q.clock[1]:
@@ -313,10 +249,10 @@ def _backfill(q, sizes, waiting, first, taken, picked):
                 kept += 1
                 continue
             _pack(q.gang[j], q.free, q.idle, sizes, first, taken, picked)
-            renew |= _begin(q, j, picked)
+            renew |= begin(q, j, picked)
         n = kept
         if renew:
-            _renew_speeds(q)
-        if not _advance(q):
+            renew_speeds(q)
+        if not advance(q):
             return False
     return True

@@ -53,7 +53,7 @@ from ..history import History
 from ..result import Result, Stop
 from ..signature import solver
 from .bounds import area_bound
-from .gang_queue import GangQueue, Plan, head_of_line
+from .gang_queue import CompiledQueue, GangQueue, Plan
 
 TIES = "jobs by (gang, position); GPUs by (load, server, GPU); servers by (mean load, server)"
 
@@ -75,15 +75,12 @@ class SjfBcoParams:
     u : float
         At least 1: rho_hat_j / u is a lower bound of the real execution time (Section 5.3). It only
         scales theta.
-    compiled : bool
-        False runs the readable reference; both give the same result.
     """
 
     search: Literal["feasibility", "printed"] = "feasibility"
     kappa: int | None = None
     reach: float = 1.0
     u: float = 1.0
-    compiled: bool = True
 
     def __post_init__(self) -> None:
         if self.search not in ("feasibility", "printed"):
@@ -132,7 +129,10 @@ def lbsgf(queue: GangQueue, job: int, limit: float, reach: float = 1.0) -> list[
 
 def least_busy_servers(queue: GangQueue, wanted: float) -> set[int]:
     """Return the least busy nodes that together hold `wanted` GPUs, ties by node number."""
-    busy = [load / size for load, size in zip(queue.node_load, queue.sizes, strict=True)]
+    loads = [0] * len(queue.sizes)
+    for node, load in zip(queue.node, queue.load, strict=True):
+        loads[node] += load
+    busy = [load / size for load, size in zip(loads, queue.sizes, strict=True)]
     ranked = sorted(range(len(busy)), key=busy.__getitem__)  # stable: ties by node
     selected, room = set(), 0
     for s in ranked:
@@ -348,27 +348,13 @@ def _runner(
     problem: RarDdls, rho: Ints, order: Sequence[int], params: SjfBcoParams
 ) -> Callable[[int, float], Plan | None]:
     """One pass of lines 8-16 for given kappa and limit."""
-    if not params.compiled:
-
-        def run(kappa: int, limit: float) -> Plan | None:
-            def choose(queue: GangQueue, job: int) -> list[int] | None:
-                if queue.gang(job) <= kappa:  # line 10
-                    return fa_ffp(queue, job, limit)  # line 11
-                return lbsgf(queue, job, limit, params.reach)  # line 13
-
-            return head_of_line(problem, rho, order, choose)
-
-        return run
-
     from . import gang_queue_core as core  # numba takes a second to import
 
-    arrays, sequence = core.Core(problem, rho), np.array(order, dtype=np.int64)
+    queue, sequence = CompiledQueue(problem, rho), np.array(order, dtype=np.int64)
     gangs = np.array([job.gpus for job in problem.jobs])
 
-    def run_compiled(kappa: int, limit: float) -> Plan | None:
-        rule = np.where(gangs <= kappa, core.LEAST_LOADED, core.LEAST_BUSY_SERVERS)
-        return arrays.head_of_line(
-            sequence, rule, limit=int(min(limit, core.NO_LIMIT)), reach=params.reach
-        )
+    def run(kappa: int, limit: float) -> Plan | None:
+        rule = np.where(gangs <= kappa, core.LEAST_LOADED, core.LEAST_BUSY_SERVERS)  # lines 10-13
+        return queue.head_of_line(sequence, rule, limit=limit, reach=params.reach)
 
-    return run_compiled
+    return run

@@ -30,7 +30,7 @@ from gangsched.instances.interpreted import interpret
 from gangsched.solvers import Bound, LtgfPolicy, Result, Srtf, Stop
 from gangsched.solvers.ours import pool_core
 from gangsched.solvers.policy import Rules
-from gangsched.solvers.rar_ddls import gang_queue_core
+from gangsched.solvers.rar_ddls.gang_queue import CompiledQueue
 
 HEAD = "from gangsched.instances.compiled import compiled, inner\n"
 
@@ -431,12 +431,12 @@ def test_prices_machines_and_pools_are_alike_to_64_bits(rows: Any, data: Any) ->
 @given(st.integers(0, 99), st.sampled_from([0, 1, 2]))
 def test_queues_of_gangs_are_alike(seed: int, rule: int) -> None:
     problem = gs.problem("rar-ddls", setting="paper-a", jobs=12, seed=seed)
-    core = gang_queue_core.Core(problem, np.arange(1, len(problem.jobs) + 1))
+    queue = CompiledQueue(problem, np.arange(1, len(problem.jobs) + 1))
     order = np.random.default_rng(seed).permutation(len(problem.jobs))
     rules = np.full(order.size, rule)
-    one, other = both(lambda: core.head_of_line(order, rules, reach=1.5))
+    one, other = both(lambda: queue.head_of_line(order, rules, reach=1.5))
     assert str(one) == str(other)
-    one, other = both(lambda: core.backfill(order))
+    one, other = both(lambda: queue.backfill(order))
     assert str(one) == str(other)
 
 

@@ -38,7 +38,6 @@ from gangsched.analysis.papers.rar_ddls.tiny import (
 from gangsched.analysis.papers.theorems import CLAIMS
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimated_times, estimates
 from gangsched.solvers import (
-    ArrivalOrderParams,
     BackfillingParams,
     LaminarParams,
     SjfBcoParams,
@@ -51,8 +50,7 @@ from gangsched.solvers import (
 )
 from strategies import rar_problems
 
-PLAIN = SjfBcoParams(compiled=False)
-PRINTED = SjfBcoParams(search="printed", compiled=False)
+PRINTED = SjfBcoParams(search="printed")
 Constant = tuple[list[int], list[int], list[int]]
 
 
@@ -163,14 +161,14 @@ def test_ce_1_the_printed_search_leaves_the_feasible_limit_behind() -> None:
     result = sjf_bco(problem, params=PRINTED)
     assert (result.objective, result.info["load"], result.info["theta"]) == (1, 1, 5)
     assert result.iterations == 4
-    repaired = sjf_bco(problem, params=PLAIN)
+    repaired = sjf_bco(problem)
     assert (repaired.info["load"], repaired.info["theta"]) == (1, 1)
 
 
 def test_ce_2_w_hat_is_not_a_time_that_a_gpu_is_busy() -> None:
     """rho = rho_hat = 2 lies in [l rho, u rho] for l = 1, u = 2; W_hat = 2 / 2, makespan 2."""
     problem = constant_times([1], [1], [2])
-    result = sjf_bco(problem, params=SjfBcoParams(u=2.0, compiled=False))
+    result = sjf_bco(problem, params=SjfBcoParams(u=2.0))
     assert (result.objective, result.info["load"] / 2, result.info["theta"]) == (2, 1, 1)
 
 
@@ -185,11 +183,11 @@ def test_ce_3_a_gang_waits_while_all_its_gpus_are_idle() -> None:
 
 
 def test_ce_4_longest_first_would_be_optimal_and_the_input_order_is_not() -> None:
-    assert sjf_bco(constant_times([2], [1] * 3, [1, 1, 2]), params=PLAIN).objective == 3
-    assert sjf_bco(constant_times([2], [1] * 3, [2, 1, 1]), params=PLAIN).objective == 2
+    assert sjf_bco(constant_times([2], [1] * 3, [1, 1, 2])).objective == 3
+    assert sjf_bco(constant_times([2], [1] * 3, [2, 1, 1])).objective == 2
     assert optimum(constant_times([2], [1] * 3, [1, 1, 2])) == 2
     problem = constant_times([2], [1] * 5, [3, 3, 2, 2, 2])
-    assert sjf_bco(problem, params=PLAIN).objective == 7
+    assert sjf_bco(problem).objective == 7
     assert optimum(problem) == 6
 
 
@@ -221,24 +219,23 @@ def test_the_smallest_limit_does_not_give_the_shortest_schedule() -> None:
     assert limited is not None
     assert free is not None
     assert (limited.makespan, limited.load, free.makespan, free.load) == (13, 10, 12, 12)
-    assert sjf_bco(problem, params=PLAIN).objective == 12
+    assert sjf_bco(problem).objective == 12
     tiny = constant_times([1, 2], [1, 2, 2, 1], [2, 1, 2, 3])
     runs = [one_run(tiny, kappa, theta) for theta in (4, 5) for kappa in (1, 2)]
     assert [run and run.makespan for run in runs] == [6, None, 6, 5]
-    assert sjf_bco(tiny, params=PLAIN).objective == 5
+    assert sjf_bco(tiny).objective == 5
 
 
 def test_the_arrival_order_has_no_constant_factor() -> None:
     """Four jobs of 1 GPU and 7 slots with 3 jobs of 4 GPUs and 1 slot between them."""
     problem = constant_times([4], [1, 4, 1, 4, 1, 4, 1], [7, 1, 7, 1, 7, 1, 7])
     for solve in (first_fit, list_scheduling):
-        params = ArrivalOrderParams(compiled=False)
-        assert solve(problem, params=params).objective == 31
+        assert solve(problem).objective == 31
     assert random_placement(problem, seed=0).objective == 31
-    assert sjf_bco(problem, params=PLAIN).objective == 10  # all small ones first: 7 + 3
+    assert sjf_bco(problem).objective == 10  # all small ones first: 7 + 3
     longer = constant_times([8], ([1, 8] * 8)[:-1], ([50, 1] * 8)[:-1])
-    assert first_fit(longer, params=ArrivalOrderParams(compiled=False)).objective == 8 * 50 + 7
-    assert sjf_bco(longer, params=PLAIN).objective == 50 + 7
+    assert first_fit(longer).objective == 8 * 50 + 7
+    assert sjf_bco(longer).objective == 50 + 7
 
 
 def test_a_large_gang_has_blocks_on_some_gpus_only() -> None:
@@ -262,18 +259,15 @@ def test_p2_one_after_the_other_is_twice_as_fast() -> None:
         rest = {s: 2 - placement.get(s, 0) for s in range(3) if placement.get(s, 0) < 2}
         assert slot_by_slot(problem, [0, 0], [placement, rest]) == [8, 8]
     for order in ("longest", "area", "gpus", "arrival"):
-        assert (
-            backfilling(problem, params=BackfillingParams(order=order, compiled=False)).objective
-            == 8
-        )
-    assert sjf_bco(problem, params=PLAIN).objective == 8
+        assert backfilling(problem, params=BackfillingParams(order=order)).objective == 8
+    assert sjf_bco(problem).objective == 8
 
 
 def test_with_the_floor_two_jobs_can_stop_each_other_for_good() -> None:
     problem = CLAIMS["progress"].counterexamples["P2, m = 0.3"]().problem
     assert problem.rates[0, 1, 1:].tolist() == [2, 0]
     assert estimates(problem).spread == float("inf")
-    assert sjf_bco(problem, params=PLAIN).solution is None
+    assert sjf_bco(problem).solution is None
     assert optimum(problem) == 8
 
 
@@ -327,7 +321,7 @@ def test_graphs_whose_chromatic_number_is_known(graph: nx.Graph, number: int) ->
 def test_with_free_placement_the_jobs_of_a_complete_graph_need_three_slots(nodes: int) -> None:
     """n colours; floor(n / 2) jobs of n - 1 GPUs fit on n (n - 1) / 2 GPUs side by side."""
     problem = coloring_jobs(nx.complete_graph(nodes)).problem
-    slots = backfilling(problem, params=BackfillingParams(compiled=False)).objective
+    slots = backfilling(problem).objective
     assert slots == ceil(Fraction(nodes, nodes // 2))
     assert slots == 2 + nodes % 2
 
@@ -340,9 +334,7 @@ def test_with_free_placement_any_list_schedule_is_within_twice_the_optimum(graph
     assert best >= 2  # degrees add up to twice the number of edges
     for order in ("longest", "area", "gpus", "arrival"):
         assert (
-            backfilling(
-                case.problem, params=BackfillingParams(order=order, compiled=False)
-            ).objective
+            backfilling(case.problem, params=BackfillingParams(order=order)).objective
             <= 4
             <= 2 * best
         )
@@ -427,7 +419,9 @@ def test_lemma_4_repaired_is_tight(gpus: int) -> None:
     times = [1] * (gpus * (gpus - 1)) + [gpus]
     sides = check("lemma-4-repaired", Queued(gpus, [1] * len(times), times, times))
     assert sides.left == sides.right == 2 * gpus - 1
-    value = sjf_bco(constant_times([gpus], [1] * len(times), times), params=PLAIN).objective
+    value = sjf_bco(
+        constant_times([gpus], [1] * len(times), times), params=SjfBcoParams()
+    ).objective
     assert value == 2 * gpus - 1
     assert shortest(gpus, [1] * len(times), times) == gpus
 
@@ -463,7 +457,7 @@ def test_theorem_5_repaired(data: Constant) -> None:
     best = optimum(problem, limit=sum(data[2]))
     assert best is not None
     assert shortest(sum(data[0]), data[1], data[2]) == best
-    value = sjf_bco(problem, params=PLAIN).objective
+    value = sjf_bco(problem).objective
     assert value is not None
     assert best <= value <= min(max(2, *data[1]), 3) * best
     assert check("theorem-5-repaired", Case(problem)).holds
@@ -473,7 +467,7 @@ def test_theorem_5_repaired(data: Constant) -> None:
 @given(data=constant(gang=1))
 def test_theorem_5_for_single_gpus_is_grahams_bound(data: Constant) -> None:
     sizes, gangs, times = data
-    value = sjf_bco(constant_times(*data), params=PLAIN).objective
+    value = sjf_bco(constant_times(*data)).objective
     assert value is not None
     assert value <= (2 - Fraction(1, sum(sizes))) * shortest(sum(sizes), gangs, times)
 
@@ -493,14 +487,12 @@ def test_p1_and_theorem_5_against_the_optimum_under_contention(problem: RarDdls)
     best, spread = optimum(problem, limit=20), estimates(problem).spread
     assume(best is not None and spread < float("inf"))
     n_g = max(job.gpus for job in problem.jobs)
-    value = sjf_bco(problem, params=PLAIN).objective
+    value = sjf_bco(problem).objective
     assert value is not None
     stretched = spread * best * (1 + 1e-12)  # varphi is a float
     assert best <= value <= min(max(2, n_g), 3) * stretched
     for order in ("longest", "area", "gpus", "arrival"):
-        filled = backfilling(
-            problem, params=BackfillingParams(order=order, compiled=False)
-        ).objective
+        filled = backfilling(problem, params=BackfillingParams(order=order)).objective
         assert best <= filled <= 2 * stretched
 
 

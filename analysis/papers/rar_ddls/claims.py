@@ -24,7 +24,7 @@ import numpy as np
 from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
 from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
-from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
+from ....solvers import BackfillingParams, backfilling, first_fit
 from ....solvers.facts import MakespanFacts
 from ....solvers.ours.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.backfilling import Order
@@ -56,7 +56,7 @@ def _constant(
     u: float = 1.0,
 ) -> Case:
     problem = constant_times(sizes, gangs, times, horizon=most)
-    return Case(problem, SjfBcoParams(search=search, u=u, compiled=False))
+    return Case(problem, SjfBcoParams(search=search, u=u))
 
 
 def _draw_constant(rng: Rng, *, search: Search = FULL, single: bool = False) -> Case:
@@ -73,7 +73,7 @@ def _draw_tight(rng: Rng) -> Case:
     case = _draw_constant(rng)
     horizon = int(rng.integers(max(case.times), 2 * sum(case.times) + 1))
     problem = replace(case.problem, horizon=horizon)
-    return Case(problem, SjfBcoParams(search="printed", compiled=False))
+    return Case(problem, SjfBcoParams(search="printed"))
 
 
 def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
@@ -278,7 +278,7 @@ def _runs(case: Case, limit: float = float("inf")) -> list[Plan]:
 def _backfilled(case: Case) -> Iterator[Schedule | None]:
     """List schedules with backfilling, in every order."""
     for order in get_args(Order):
-        params = BackfillingParams(order=order, compiled=False)
+        params = BackfillingParams(order=order)
         yield backfilling(case.problem, params=params).solution
 
 
@@ -437,7 +437,7 @@ def _p1_head_of_line(case: Case) -> Sides | None:
 
 def _p1_arrival(case: Case) -> Sides | None:
     """C <= 3 T* for first fit where times are constant."""
-    result = first_fit(case.problem, params=ArrivalOrderParams(compiled=False))
+    result = first_fit(case.problem)
     return _within(result, lambda: 3 * shortest(case.gpus, case.gangs, case.times))
 
 

@@ -31,7 +31,7 @@ class Case:
     """
 
     problem: RarDdls
-    params: SjfBcoParams = field(default_factory=lambda: SjfBcoParams(compiled=False))
+    params: SjfBcoParams = field(default_factory=SjfBcoParams)
 
     @property
     def gpus(self) -> int:
