@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from called import called
+from command_line import Gangsched, table
 from gangsched.analysis.comparing.revenue import fairness_variance, money_of
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.io import problem_to_dict
@@ -24,35 +21,12 @@ from gangsched.io import load
 from gangsched.solvers import Bound, Result, RevenueFacts
 from gangsched.solvers.irmp.astraea import astraea
 
-Gangsched = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def gangsched_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gangsched:
-    """Run a command in this process, in an empty folder, on a wide screen."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    return partial(called, capsys)
-
-
 SIZES = ("--jobs", 8, "--nodes", 15, "--seed", 2)
 SOLVERS = ("astraea", "batch-sche", "gandiva-like", "hived-like", "lp-list")
 
 
 def problem(utility: Any = "linear") -> Irmp:
     return paper_problem(8, servers=15, utility=utility, seed=2)
-
-
-def rows(out: str) -> dict[str, list[str]]:
-    """Rows of the table by their first cell."""
-    lines = out.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("──"))
-    cells = [re.split(r"\s{2,}", line.strip()) for line in lines[start + 1 :]]
-    return {row[0]: row[1:] for row in cells if len(row) > 3}
 
 
 def bound_of(data: Any) -> Bound:
@@ -67,7 +41,7 @@ def test_revenue_is_compared(gangsched_: Gangsched) -> None:
     assert (code, err) == (0, "")
     assert out.startswith("paper, seed 2: 8 jobs on 15 nodes, ")
     data = json.loads(Path("out.json").read_text())
-    assert [row["solver"] for row in data["rows"]] == list(rows(out)) == list(SOLVERS)
+    assert [row["solver"] for row in data["rows"]] == list(table(out)) == list(SOLVERS)
     assert not [row["error"] for row in data["rows"] if row["error"]]
     assert [row["solver"] for row in data["refuted"]] == ["astraea:printed"]
     assert "astraea:printed is refuted: bandwidth (3i): " in out
@@ -79,9 +53,9 @@ def test_revenue_is_compared(gangsched_: Gangsched) -> None:
     variance = fairness_variance(problem(), result.solution, money_of(result))
     assert row["measures"]["ideal revenue"] == result.info["ideal"]
     assert row["measures"]["fairness variance"] == variance
-    shown = rows(out)["astraea"]
+    shown = table(out)["astraea"]
     for place, number in ((0, result.objective), (3, result.info["ideal"]), (4, variance)):
-        column = [cells[place] for cells in rows(out).values() if cells[place] != "-"]
+        column = [cells[place] for cells in table(out).values() if cells[place] != "-"]
         (places,) = {len(text.partition(".")[2]) for text in column}
         assert shown[place] == ("-" if number is None else f"{number:.{places}f}")
 
@@ -111,7 +85,7 @@ def test_who_preempts_has_a_bound_of_its_own(gangsched_: Gangsched) -> None:
         )
         bound = bounds[row["relaxation"]]["value"]
         assert row["ratio"] == bound / row["objective"] >= 1
-        assert rows(out)[row["solver"]][-1] == ("feasible, preemptive" if preempts else "feasible")
+        assert table(out)[row["solver"]][-1] == ("feasible, preemptive" if preempts else "feasible")
     most = {name: above(bound["value"]) for name, bound in bounds.items()}
     assert f"no schedule beats {most['']} (column generation, verified)" in out
     assert f"no preemptive schedule beats {most['preemptive']} (column generation, ver" in out
@@ -130,7 +104,7 @@ def test_solvers_without_a_bound_get_one(gangsched_: Gangsched) -> None:
     assert code == 0
     assert out.startswith("reduced, seed 0: 6 jobs on 9 nodes")
     assert "(column generation, verified)" in out
-    assert float(rows(out)["online-fifo"][1]) >= 1
+    assert float(table(out)["online-fifo"][1]) >= 1
 
 
 def test_the_largest_utilities_have_bounds_too(gangsched_: Gangsched) -> None:
@@ -177,7 +151,7 @@ def test_submissions_of_a_trace_are_compared(gangsched_: Gangsched) -> None:
     assert out.startswith("log.csv: 5 jobs on 4 nodes")
     assert "5 of the 6 jobs, released at 1 to 5 h" in out
     assert "2 users of 4 servers; D as requested, the rest drawn (seed 0)" in out
-    assert list(rows(out)) == ["astraea", "online-spt"]
+    assert list(table(out)) == ["astraea", "online-spt"]
 
 
 def test_bad_accounts_are_an_error_of_their_solver(
@@ -195,4 +169,4 @@ def test_bad_accounts_are_an_error_of_their_solver(
     )  # fmt: skip
     assert code == 1
     assert "astraea: ValueError: money: balance: payments of " in out
-    assert rows(out)["astraea"][-1] == "error"
+    assert table(out)["astraea"][-1] == "error"

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -42,51 +43,6 @@ SAME = RarDdls(
     horizon=1200,
 )
 
-
-def test_a_problem_written_by_hand_is_read() -> None:
-    assert problem_from_dict(PROBLEM) == SAME
-    assert problem_to_dict(SAME) == PROBLEM
-
-
-def test_parameters_at_their_default_stay_out_of_the_file() -> None:
-    plain = RarDdls(SAME.instance)
-    assert problem_to_dict(plain)["parameters"] == {}
-    spelled = RarDdls(SAME.instance, xi1=0.5, degradation="linear", horizon=None)
-    assert problem_to_dict(spelled)["parameters"] == {}
-    assert problem_from_dict({**PROBLEM, "parameters": {}}) == plain
-    assert problem_from_dict({**PROBLEM, "parameters": {"horizon": None}}) == plain
-
-
-@given(problem=rar_problems(own_degradation=False))
-def test_problems_come_back(problem: RarDdls) -> None:
-    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
-    assert again == problem
-    assert again.rates.tolist() == problem.rates.tolist()
-
-
-def test_problems_come_back_from_files(tmp_path: Any) -> None:
-    path = tmp_path / "problem.json.gz"
-    write_json(path, problem_to_dict(SAME))
-    assert problem_from_dict(read_json(path)) == SAME
-
-
-def test_functions_cannot_be_written() -> None:
-    problem = RarDdls(SAME.instance, degradation=quadratic)
-    with pytest.raises(
-        TypeError,
-        match=r"^RarDdls: degradation=<function quadratic at 0x\w+> is a function, which a file "
-        r"cannot hold; use one that has a name$",
-    ):
-        problem_to_dict(problem)
-
-
-def test_other_objects_are_no_problems() -> None:
-    with pytest.raises(TypeError, match=r"^3 is a int, not one of RarDdls, Uni"):
-        problem_to_dict(3)  # type: ignore[arg-type]
-
-
-# --- jobs with deadlines -------------------------------------------------------------------------
-
 QUEUE: dict[str, Any] = json.loads("""
 {"format": "gangsched", "version": 1, "kind": "problem", "problem": "unisched",
  "instance": {"format": "gangsched", "version": 1, "kind": "instance",
@@ -120,62 +76,8 @@ SAME_QUEUE = UniSched(
     free=(4, 1),
     overhead=40,
 )
-
-
-def test_a_queue_written_by_hand_is_read() -> None:
-    assert problem_from_dict(QUEUE) == SAME_QUEUE
-    assert json.loads(json.dumps(problem_to_dict(SAME_QUEUE))) == QUEUE
-
-
-def test_parameters_of_a_queue_at_their_default_stay_out_of_the_file() -> None:
-    plain = UniSched(SAME_QUEUE.instance)
-    assert problem_to_dict(plain)["parameters"] == {}
-    spelled = {"phases": {}, "profilers": [], "free": None, "overhead": 25}
-    assert problem_from_dict({**QUEUE, "parameters": spelled}) == plain
-
-
-def test_a_problem_of_rewards_written_by_hand_is_read() -> None:
-    data = {**QUEUE, "problem": "deadline-rewards", "parameters": {"elastic": True}}
-    same = DeadlineRewards(SAME_QUEUE.instance, elastic=True)
-    assert problem_from_dict(data) == same
-    assert json.loads(json.dumps(problem_to_dict(same))) == data
-    assert problem_to_dict(DeadlineRewards(SAME_QUEUE.instance))["parameters"] == {}
-
-
-@st.composite
-def queues(draw: st.DrawFn) -> UniSched:
-    """Any queue, with all parameters of which a file holds something else than a number."""
-    instance = draw(deadline_instances(max_release=1200))
-    numbers = st.integers(0, len(instance.jobs) - 1)
-    free = st.tuples(*(st.integers(0, size) for size in instance.cluster.sizes))
-    return UniSched(
-        instance,
-        lease=draw(st.sampled_from([600, 900])),
-        allocations=draw(st.sampled_from(["cells", "exact", "consolidated"])),
-        lexicographic=draw(st.booleans()),
-        phases=draw(st.dictionaries(numbers, st.sampled_from(LeasePhase))),
-        profilers=draw(st.frozensets(numbers)),
-        free=draw(st.none() | free),
-    )
-
-
-@given(problem=queues())
-def test_queues_come_back(problem: UniSched) -> None:
-    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
-    assert again == problem
-    assert isinstance(again, UniSched)
-    assert again.options() == problem.options()
-
-
-@given(instance=deadline_instances(max_release=1200), elastic=st.booleans())
-def test_problems_of_rewards_come_back(
-    instance: gs.Instance[gs.DeadlineJob], elastic: bool
-) -> None:
-    problem = DeadlineRewards(instance, elastic)
-    assert problem_from_dict(json.loads(json.dumps(problem_to_dict(problem)))) == problem
-
-
-# --- IRMP ----------------------------------------------------------------------------------------
+REWARDS = {**QUEUE, "problem": "deadline-rewards", "parameters": {"elastic": True}}
+SAME_REWARDS = DeadlineRewards(SAME_QUEUE.instance, elastic=True)
 
 REVENUE: dict[str, Any] = json.loads("""
 {"format": "gangsched", "version": 1, "kind": "problem", "problem": "irmp",
@@ -220,26 +122,99 @@ SAME_REVENUE = Irmp(
     alone={"v": 12.5},
 )
 
+#: problems as files and as they are, and parameters that are their defaults
+HAND: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
+    "rar-ddls": (PROBLEM, SAME, {"xi1": 0.5, "degradation": "linear", "horizon": None}),
+    "unisched": (
+        QUEUE, SAME_QUEUE, {"phases": {}, "profilers": [], "free": None, "overhead": 25}
+    ),
+    "deadline-rewards": (REWARDS, SAME_REWARDS, {"elastic": False}),
+    "irmp": (REVENUE, SAME_REVENUE, {"owners": [], "horizon": None}),
+}  # fmt: skip
 
-def test_a_problem_of_revenue_written_by_hand_is_read() -> None:
-    assert problem_from_dict(REVENUE) == SAME_REVENUE
-    assert json.loads(json.dumps(problem_to_dict(SAME_REVENUE))) == REVENUE
+
+# --- both ways -----------------------------------------------------------------------------------
 
 
-def test_parameters_of_revenue_at_their_default_stay_out_of_the_file() -> None:
-    plain = Irmp(SAME_REVENUE.instance)
-    assert plain.owners == ()  # nodes in turn do not make up the users' quotas
+@pytest.mark.parametrize(("data", "same", "defaults"), HAND.values(), ids=HAND)
+def test_a_problem_written_by_hand_is_read(data: Any, same: Any, defaults: Any) -> None:
+    assert problem_from_dict(data) == same
+    assert json.loads(json.dumps(problem_to_dict(same))) == data
+
+
+@pytest.mark.parametrize(("data", "same", "defaults"), HAND.values(), ids=HAND)
+def test_parameters_at_their_default_stay_out_of_the_file(
+    data: Any, same: Any, defaults: Any
+) -> None:
+    plain = type(same)(same.instance)
     assert problem_to_dict(plain)["parameters"] == {}
-    assert problem_from_dict({**REVENUE, "parameters": {"owners": [], "horizon": None}}) == plain
+    for parameters in ({}, defaults):
+        read = problem_from_dict({**data, "parameters": parameters})
+        assert read == plain
+        assert problem_to_dict(read)["parameters"] == {}
 
 
-@given(problem=irmp_problems())
-def test_problems_of_revenue_come_back(problem: Irmp) -> None:
+def test_nodes_in_turn_do_not_make_up_the_users_quotas() -> None:
+    assert Irmp(SAME_REVENUE.instance).owners == ()
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> UniSched:
+    """Any queue, with all parameters of which a file holds something else than a number."""
+    instance = draw(deadline_instances(max_release=1200))
+    numbers = st.integers(0, len(instance.jobs) - 1)
+    free = st.tuples(*(st.integers(0, size) for size in instance.cluster.sizes))
+    return UniSched(
+        instance,
+        lease=draw(st.sampled_from([600, 900])),
+        allocations=draw(st.sampled_from(["cells", "exact", "consolidated"])),
+        lexicographic=draw(st.booleans()),
+        phases=draw(st.dictionaries(numbers, st.sampled_from(LeasePhase))),
+        profilers=draw(st.frozensets(numbers)),
+        free=draw(st.none() | free),
+    )
+
+
+REWARDED = st.builds(DeadlineRewards, deadline_instances(max_release=1200), st.booleans())
+#: any problem, and what follows from its parameters
+ANY: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
+    "rar-ddls": (rar_problems(own_degradation=False), lambda problem: problem.rates.tolist()),
+    "unisched": (queues(), lambda problem: problem.options()),
+    "deadline-rewards": (REWARDED, lambda problem: problem.elastic),
+    "irmp": (
+        irmp_problems(), lambda problem: (problem.parameters(), problem.quotas.tolist())
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("strategy", "of"), ANY.values(), ids=ANY)
+@given(data=st.data())
+def test_problems_come_back(strategy: Any, of: Any, data: st.DataObject) -> None:
+    problem = data.draw(strategy)
     again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
     assert again == problem
-    assert isinstance(again, Irmp)
-    assert again.parameters() == problem.parameters()
-    assert again.quotas.tolist() == problem.quotas.tolist()
+    assert of(again) == of(problem)
+
+
+def test_problems_come_back_from_files(tmp_path: Any) -> None:
+    path = tmp_path / "problem.json.gz"
+    write_json(path, problem_to_dict(SAME))
+    assert problem_from_dict(read_json(path)) == SAME
+
+
+def test_functions_cannot_be_written() -> None:
+    problem = RarDdls(SAME.instance, degradation=quadratic)
+    with pytest.raises(
+        TypeError,
+        match=r"^RarDdls: degradation=<function quadratic at 0x\w+> is a function, which a file "
+        r"cannot hold; use one that has a name$",
+    ):
+        problem_to_dict(problem)
+
+
+def test_other_objects_are_no_problems() -> None:
+    with pytest.raises(TypeError, match=r"^3 is a int, not one of RarDdls, Uni"):
+        problem_to_dict(3)  # type: ignore[arg-type]
 
 
 # --- files that break the format -----------------------------------------------------------------
@@ -248,7 +223,9 @@ NAMES = (
     "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp', 'gandiva-fair', 'ltgf', 'ltgf-round', "
     "'ltgf-fluid', 'completion-time', 'sharing-incentive'"
 )
-MALFORMED = """
+RINGS = PROBLEM["instance"]["jobs"]
+MALFORMED = {
+    "rar-ddls": """
 format DROP field 'format' is missing
 format "x" format='x' is not 'gangsched'
 version 2 version=2 is not supported, only 1 is
@@ -271,36 +248,8 @@ instance.jobs DROP instance: field 'jobs' is missing
 instance.version 0 instance: version=0 is not supported, only 1 is
 instance.jobs [{"kind": "job", "id": "a", "gpus": 1}] job 'a': kind Job is not RingJob
 instance.cluster {"nodes": [{"id": "n0", "gpus": 1}]} job 'a': gpus=2 exceeds the cluster's 1
-"""
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        *cases(MALFORMED),
-        ("problem", "rar", f"problem='rar' is not one of {NAMES}"),
-        ("problem", ["rar-ddls"], f"problem=['rar-ddls'] is not one of {NAMES}"),
-        (
-            "parameters.instance",
-            {},
-            (
-                "parameters: unknown field 'instance' (known are alpha, bandwidth_between, "
-                "bandwidth_within, compute_speed, contention, degradation, horizon, rate, xi1, xi2)"
-            ),
-        ),
-    ],
-)
-def test_malformed_problems(place: str, value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        problem_from_dict(changed(PROBLEM, place, value))
-
-
-def test_a_list_is_no_problem() -> None:
-    with pytest.raises(ValueError, match=r"^the file's content: \[\] is not an object$"):
-        problem_from_dict([])  # type: ignore[arg-type]
-
-
-MALFORMED_QUEUES = """
+""",
+    "unisched": """
 parameters.leases 600 parameters: unknown field 'leases' (did you mean 'lease'?)
 parameters.lease 600.0 UniSched: lease=600.0 is not an integer
 parameters.lease 900 UniSched: be_lease=600 does not divide lease=900
@@ -325,54 +274,12 @@ parameters.free {} parameters: free={} is not null nor a list
 parameters.free [4] UniSched: free has 1 entries for 2 nodes
 parameters.free [4, null] UniSched: free[1]=None is not an integer
 parameters.free [4, 5] node 'n1': free=5 exceeds its 4 GPUs
-"""
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        *cases(MALFORMED_QUEUES),
-        (
-            "instance.jobs",
-            [{**PROBLEM["instance"]["jobs"][0], "id": id} for id in "abc"],
-            "job 'a': kind RingJob is not DeadlineJob",
-        ),
-        (
-            "instance.cluster",
-            PROBLEM["instance"]["cluster"],
-            "UniSched: free has 2 entries for 1 nodes",
-        ),
-        (
-            "parameters.phases",
-            {"0": "RUNNING"},
-            "parameters: phases['0']='RUNNING' is not one of 'fresh', 'suspended', 'running'",
-        ),
-    ],
-)
-def test_malformed_queues(place: str, value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        problem_from_dict(changed(QUEUE, place, value))
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        ("parameters.elastic", 1, "DeadlineRewards: elastic=1 is not True or False"),
-        ("parameters.lease", 600, "parameters: unknown field 'lease' (known are elastic)"),
-        (
-            "instance.jobs",
-            PROBLEM["instance"]["jobs"],
-            "DeadlineRewards: job 'a' is a RingJob, which has no deadlines",
-        ),
-    ],
-)
-def test_malformed_problems_of_rewards(place: str, value: Any, message: str) -> None:
-    data = {**QUEUE, "problem": "deadline-rewards", "parameters": {}}
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        problem_from_dict(changed(data, place, value))
-
-
-MALFORMED_REVENUE = """
+""",
+    "deadline-rewards": """
+parameters.elastic 1 DeadlineRewards: elastic=1 is not True or False
+parameters.lease 600 parameters: unknown field 'lease' (known are elastic)
+""",
+    "irmp": """
 parameters.alone {"w": 1} Irmp: alone names 'w', which is not a user of the instance
 parameters.alone {"v": "1"} user 'v': alone='1' is not a number
 parameters.alone null Irmp: alone=None is not a mapping of user to utility
@@ -388,27 +295,59 @@ parameters.horizon 0 Irmp: horizon=0 is below 1
 parameters.clock "paper" Irmp: clock='paper' is not 'absolute' or 'release'
 parameters.optional 1 Irmp: optional=1 is not True or False
 parameters.quotas [] parameters: unknown field 'quotas'
-"""
+""",
+}
+LONG: list[tuple[str, str, Any, str]] = [
+    ("rar-ddls", "problem", "rar", f"problem='rar' is not one of {NAMES}"),
+    ("rar-ddls", "problem", ["rar-ddls"], f"problem=['rar-ddls'] is not one of {NAMES}"),
+    (
+        "rar-ddls", "parameters.instance", {},
+        "parameters: unknown field 'instance' (known are alpha, bandwidth_between, bandwidth_with",
+    ),
+    (
+        "unisched", "instance.jobs", [{**RINGS[0], "id": id} for id in "abc"],
+        "job 'a': kind RingJob is not DeadlineJob",
+    ),
+    (
+        "unisched", "instance.cluster", PROBLEM["instance"]["cluster"],
+        "UniSched: free has 2 entries for 1 nodes",
+    ),
+    (
+        "unisched", "parameters.phases", {"0": "RUNNING"},
+        "parameters: phases['0']='RUNNING' is not one of 'fresh', 'suspended', 'running'",
+    ),
+    (
+        "deadline-rewards", "instance.jobs", RINGS,
+        "DeadlineRewards: job 'a' is a RingJob, which has no deadlines",
+    ),
+    ("irmp", "instance.jobs", RINGS, "instance: job 'a': user='' is not a user of"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        *cases(MALFORMED_REVENUE),
-        ("instance.jobs", PROBLEM["instance"]["jobs"], "job 'a': user='' is not a user of"),
-    ],
+    ("name", "place", "value", "message"),
+    [*(case for name, table in MALFORMED.items() for case in cases(table, name)), *LONG],
 )
-def test_malformed_problems_of_revenue(place: str, value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^(instance: )?{re.escape(message)}"):
-        problem_from_dict(changed(REVENUE, place, value))
+def test_malformed_problems(name: str, place: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        problem_from_dict(changed(HAND[name][0], place, value))
 
 
-# --- markets --------------------------------------------------------------------------------------
+def test_a_list_is_no_problem() -> None:
+    with pytest.raises(ValueError, match=r"^the file's content: \[\] is not an object$"):
+        problem_from_dict([])
+
+
+# --- problems of their own fields -----------------------------------------------------------------
 
 MARKET = GpuMarket(
     [60, 12], [[1, 1.25], [1, 5], [1, 6.25]], [1, 2, 1], [30, math.inf, 40.5], users="ABC",
     aim="nash",
 )  # fmt: skip
+ROUND = LtgfRound(
+    gpus=4, lease=10, attained=[20, 0], fair=[20, 2.5], share=[2, 2], jobs=[(0, 4), (1, 3)]
+)
+FLUID = LtgfFluid(4, [3, 1], [Fraction(5, 3), Fraction(1)])
 
 
 def test_markets_come_back() -> None:
@@ -418,39 +357,6 @@ def test_markets_come_back() -> None:
     assert isinstance(again, GpuMarket)
     for field in dataclasses.fields(GpuMarket):
         assert np.array_equal(getattr(again, field.name), getattr(MARKET, field.name))
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("gpus", 3, "market: gpus=3 is not a list"),
-        ("gpus", [60, 0], "market: model 'g1': gpus=0 is not an integer from 1 to 1e7"),
-        ("speeds", [[1, 2], [1]], "market: "),
-        ("tickets", [1, -1, 1], "market: user 'B': tickets=-1.0 is not from 1e-6 to 1e7"),
-        ("tickets", [10**400, 1, 1], "market: int too large to convert to float"),
-        ("aim", "most", "market: GpuMarket: aim='most' is not one of total, max-min, nash"),
-        ("instance", {}, "market: unknown field 'instance'"),
-    ],
-)
-def test_malformed_markets_are_refused(name: str, value: Any, message: str) -> None:
-    data = problem_to_dict(MARKET)
-    data["market"][name] = value
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        problem_from_dict(data)
-
-
-def test_a_market_has_no_instance_in_its_file() -> None:
-    data = {**problem_to_dict(MARKET), "instance": {}}
-    with pytest.raises(ValueError, match=r"^problem: unknown field 'instance'"):
-        problem_from_dict(data)
-
-
-# --- one round, and jobs that stay ----------------------------------------------------------------
-
-ROUND = LtgfRound(
-    gpus=4, lease=10, attained=[20, 0], fair=[20, 2.5], share=[2, 2], jobs=[(0, 4), (1, 3)]
-)
-FLUID = LtgfFluid(4, [3, 1], [Fraction(5, 3), Fraction(1)])
 
 
 @pytest.mark.parametrize(
@@ -482,6 +388,13 @@ def test_problems_without_an_instance_are_written_by_their_fields(problem: Any, 
 @pytest.mark.parametrize(
     ("problem", "name", "value", "message"),
     [
+        (MARKET, "gpus", 3, "market: gpus=3 is not a list"),
+        (MARKET, "gpus", [60, 0], "market: model 'g1': gpus=0 is not an integer from 1 to 1e7"),
+        (MARKET, "speeds", [[1, 2], [1]], "market: "),
+        (MARKET, "tickets", [1, -1, 1], "market: user 'B': tickets=-1.0 is not from 1e-6 to 1e7"),
+        (MARKET, "tickets", [10**400, 1, 1], "market: int too large to convert to float"),
+        (MARKET, "aim", "most", "market: GpuMarket: aim='most' is not one of total, max-min, nash"),
+        (MARKET, "instance", {}, "market: unknown field 'instance'"),
         (ROUND, "gpus", 4.5, "round: gpus=4.5 is not an integer"),
         (ROUND, "gpus", True, "round: gpus=True is not an integer"),
         (ROUND, "lease", 0, "round: LtgfRound: lease=0 is below 1"),
@@ -500,6 +413,12 @@ def test_problems_without_an_instance_are_written_by_their_fields(problem: Any, 
 )
 def test_malformed_fields_are_refused(problem: Any, name: str, value: Any, message: str) -> None:
     data = problem_to_dict(problem)
-    data[next(iter(set(data) & {"round", "fluid"}))][name] = value
+    data[next(iter(set(data) & {"market", "round", "fluid"}))][name] = value
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        problem_from_dict(data)
+
+
+def test_a_market_has_no_instance_in_its_file() -> None:
+    data = {**problem_to_dict(MARKET), "instance": {}}
+    with pytest.raises(ValueError, match=r"^problem: unknown field 'instance'"):
         problem_from_dict(data)

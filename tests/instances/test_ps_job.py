@@ -62,25 +62,8 @@ def test_numbers_of_other_types_become_floats_and_tables_tuples() -> None:
 
 UTILITIES = {
     "rising slope": (Linear, (0.5, 9), ValueError, "utility: slope=0.5 is positive, utilities"),
-    "slope nan": (Linear, (math.nan, 9), ValueError, "utility: slope=nan is not finite"),
-    "slope text": (Linear, ("-1", 9), TypeError, "utility: slope='-1' is not a number"),
     "slope size": (Linear, (-1e81, 9), ValueError, "utility: slope=-1e+81 is beyond 1e+80"),
-    "constant inf": (Linear, (0, math.inf), ValueError, "utility: constant=inf is not finite"),
-    "constant digits": (
-        Linear,
-        (0, 10**400),
-        ValueError,
-        "utility: constant is an integer too large for a float",
-    ),
-    "scale digits": (Power, (10**400, 1), ValueError, "utility: scale is an integer too large for"),
-    "constant flag": (Linear, (0, True), TypeError, "utility: constant=True is not a number"),
     "constant size": (Linear, (0, 2e80), ValueError, "utility: constant=2e+80 is beyond 1e+80"),
-    "scale zero": (Power, (0, 1), ValueError, "utility: scale=0 is not positive"),
-    "scale negative": (Power, (-2, 1), ValueError, "utility: scale=-2 is not positive"),
-    "scale none": (Power, (None, 1), TypeError, "utility: scale=None is not a number"),
-    "exponent zero": (Power, (2, 0), ValueError, "utility: exponent=0 is not positive"),
-    "exponent negative": (Power, (2, -1), ValueError, "utility: exponent=-1 is not positive"),
-    "exponent inf": (Power, (2, math.inf), ValueError, "utility: exponent=inf is not finite"),
     "power size": (
         Power,
         (1e41, 2),
@@ -132,11 +115,6 @@ def test_a_job_by_hand() -> None:
 
 
 JOBS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "no worker": ({"gpus": 0}, ValueError, "job 'j': gpus=0 is below 1"),
-    "no epoch": ({"epochs": 0}, ValueError, "job 'j': epochs=0 is below 1"),
-    "epochs": ({"epochs": 1.5}, TypeError, "job 'j': epochs=1.5 is not an integer"),
-    "no mini-batch": ({"minibatches": 0}, ValueError, "job 'j': minibatches=0 is below 1"),
-    "mini-batches": ({"minibatches": "3"}, TypeError, "job 'j': minibatches='3' is not an integer"),
     "one rate": ({"rates": (1,)}, TypeError, "job 'j': rates=(1,) is not a pair (on one node"),
     "rate": ({"rates": 1.0}, TypeError, "job 'j': rates=1.0 is not a pair (on one node, on sev"),
     "rates text": ({"rates": "10"}, TypeError, "job 'j': rates='10' is not a pair"),
