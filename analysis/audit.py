@@ -21,10 +21,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,17 +118,7 @@ class Audit:
         return {
             "trace": self.name,
             "jobs": self.jobs,
-            "findings": [
-                {
-                    "sure": one.sure,
-                    "kind": one.kind,
-                    "text": one.text,
-                    "count": one.count,
-                    "rows": list(one.rows),
-                    "proof": None if one.proof is None else dict(one.proof),
-                }
-                for one in self.findings
-            ],
+            "findings": [{"sure": one.sure, **asdict(one)} for one in self.findings],
             "unchecked": list(self.unchecked),
         }
 
@@ -268,8 +257,7 @@ class _Log:
     ) -> Finding:
         """Make a finding about jobs, the most telling ones first."""
         shown = tuple(self.place(j) for j in jobs[:SHOWN])
-        sure = None if proof is None else MappingProxyType(dict(proof))
-        return Finding(kind=kind, text=text, count=len(jobs), rows=shown, proof=sure)
+        return Finding(kind=kind, text=text, count=len(jobs), rows=shown, proof=proof)
 
     def each(self, kind: str, wrong: Mapping[int, str], rule: str = "") -> Iterator[Finding]:
         """Make a finding about jobs, with a text each; a proof if each breaks a rule by itself."""
@@ -325,14 +313,12 @@ def _skipped(log: _Log) -> Iterator[Finding]:
     report = log.trace.report
     for reason, count in sorted(report.skipped.items()):
         if "before the start" in reason or "before start" in reason:
-            proof = {"rule": "skipped", "reason": reason, "count": count}
-            places = tuple(report.places.get(reason, ()))
             yield Finding(
                 kind="an end before the start",
                 text=f"{counted(count, 'row')}, which became no jobs",
                 count=count,
-                rows=places,
-                proof=MappingProxyType(proof),
+                rows=tuple(report.places.get(reason, ())),
+                proof={"rule": "skipped", "reason": reason, "count": count},
             )
 
 

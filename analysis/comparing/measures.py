@@ -22,7 +22,6 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
 from ...formulations.sharing_incentive import Reading, SharingIncentive
-from ...instances.check import finite
 from ...instances.model import Instance, some_jobs
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
@@ -41,8 +40,6 @@ __all__ = [
     "KnownSchedule",
     "Measure",
     "MeasuredJobs",
-    "check_known",
-    "problems",
 ]
 
 logger = logging.getLogger("gangsched")
@@ -222,17 +219,8 @@ class Measure:
     elastic: bool = False
 
 
-def _times(
-    name: Times, *, weighted: bool = False
-) -> Callable[[MeasuredJobs], CompletionTime | None]:
-    def problem(jobs: MeasuredJobs) -> CompletionTime | None:
-        if jobs.problem is not None:
-            return None
-        if weighted and len({job.weight for job in jobs.instance.jobs}) < 2:
-            return None
-        return CompletionTime(jobs.instance, name, weighted=weighted)
-
-    return problem
+def _times(name: Times) -> Callable[[MeasuredJobs], CompletionTime | None]:
+    return lambda jobs: CompletionTime(jobs.instance, name) if jobs.problem is None else None
 
 
 def _rewards(elastic: bool) -> Callable[[MeasuredJobs], DeadlineRewards | None]:
@@ -264,7 +252,6 @@ MEASURES: tuple[Measure, ...] = (
     Measure("flow", _times("flow"), "mean_completion", least_times, mean=True),
     Measure("completion", _times("completion"), bound=_from_flow),
     Measure("makespan", _times("makespan"), "makespan"),
-    Measure("weighted flow", _times("flow", weighted=True)),
     Measure(REWARDS[0], _rewards(False), "reward", most_reward),
     Measure(REWARDS[1], _rewards(True), "reward", elastic=True),
     Measure(REVENUE, lambda jobs: jobs.problem, "revenue", most_revenue),
@@ -273,27 +260,6 @@ MEASURES: tuple[Measure, ...] = (
 SHARING: tuple[Measure, ...] = tuple(
     Measure(name, _worst(name), f"user_{name}", least_worst) for name in get_args(Reading)
 )
-#: measures of which a best known schedule is shown
-KNOWN = tuple(measure.name for measure in MEASURES if measure.known is not None)
-
-
-def problems(jobs: MeasuredJobs) -> dict[str, Any]:
-    """Return by measure the problems that bounds may be of."""
-    found = {measure.name: measure.problem(jobs) for measure in MEASURES}
-    return {name: problem for name, problem in found.items() if problem is not None}
-
-
-def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound]) -> None:
-    """Refuse measures of which none is shown, and what is better than a verified bound."""
-    for name, (objective, _) in known.items():
-        if name not in KNOWN:
-            raise KeyError(f"replay: known[{name!r}] is none of {', '.join(KNOWN)}")
-        number = finite("replay", f"known[{name!r}]", objective)
-        bound = bounds.get(name)
-        sign = 1 if sense_of(name) is Sense.MIN else -1
-        if bound is not None and sign * (number - bound.value) < -ROUNDING * abs(bound.value):
-            beyond = f"{number} is better than the verified bound {bound.value}"
-            raise ValueError(f"replay: known[{name!r}]={beyond}")
 
 
 def sense_of(name: str) -> Sense:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +22,6 @@ from ..proofs.bound import MAKERS, Effort
 from ..proofs.gpu_prices import GpuPrices
 from ..proofs.model_prices import model_price_bound
 from ..proofs.prices import price_bound
-from ..proofs.verify import verify_bound
 from .comparison import ratio
 from .fairness import Fairness
 from .losses import LossLedger
@@ -33,9 +31,7 @@ from .measures import (
     ROUNDING,
     KnownSchedule,
     MeasuredJobs,
-    check_known,
     holds,
-    problems,
     sense_of,
 )
 from .profiling import ProfiledBound
@@ -131,8 +127,6 @@ class Replayed:
                 revenue={**won, "share_of_bound": None if times is None else 1 / times},
             )
         attained, elastic = metrics.objectives(run), metrics.is_elastic(run)
-        if "weighted flow" in bounds:
-            attained["weighted flow"] = weighted_flow(run)
         ratios = {
             name: certified(name, attained[name], bound) if same and not elastic else None
             for name, bound in bounds.items()
@@ -217,16 +211,6 @@ def certified(name: str, value: float | None, bound: Bound | None) -> float | No
     return ratio(value, bound, sense)
 
 
-def weighted_flow(run: Run) -> float | None:
-    """Return the sum of weighted completion times; None where jobs are not complete."""
-    book = run.records
-    if metrics.makespan(run) is None:
-        return None
-    flow = (book.end - book.release)[book.finished].tolist()
-    weights = book.weight[book.finished].tolist()
-    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
-
-
 def earned(problem: Irmp, run: Run) -> dict[str, Any]:
     """Return what a run is measured by, by name."""
     found = metrics.revenue_summary(run, problem.clock)
@@ -265,11 +249,10 @@ class Replay(Shown):
     bounds : mapping of str to Bound
         Verified lower bounds by measure of
         :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
-        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
-        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
-        was elastic, of jobs that may change their number of GPUs, as in
-        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with utilities
-        only the "revenue".
+        rejected. Where they have deadlines also verified upper bounds "reward" of the rewards of
+        gangs, and "elastic reward", if a run was elastic, of jobs that may change their number of
+        GPUs, as in :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with
+        utilities only the "revenue".
     known : mapping of str to KnownSchedule
         By measure a schedule in which gangs spread over any nodes of a model, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.ours.pool.area_order`,
@@ -317,47 +300,6 @@ class Replay(Shown):
     profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
     problem: Irmp | None = None
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance[Any] | Irmp,
-        runs: Mapping[str, Run],
-        *,
-        bounds: Mapping[str, Bound] | None = None,
-        fairness: Sequence[Fairness] = (),
-        known: Mapping[str, KnownSchedule] | None = None,
-    ) -> Replay:
-        """Return what compares runs that there are already, of the same instance."""
-        if not runs:
-            raise ValueError("replay: runs={} is empty, there is nothing to compare")
-        instance, problem = taken_apart(instance)
-        for name, run in runs.items():
-            if run.instance_hash != instance_hash(instance):
-                raise ValueError(f"replay: run {name!r} is of another instance")
-        runs = {name: run.attach(instance) for name, run in runs.items()}
-        first = next(iter(runs.values()))
-        rejected, given = dict(first.rejected), dict(bounds or {})
-        jobs = MeasuredJobs.of(instance, rejected, problem)
-        able = problems(jobs)
-        for name, bound in given.items():
-            if name not in able:
-                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(able)}")
-            verify_bound(able[name], bound)
-        for _, fair, bound in fairness:
-            verify_bound(fair, bound)
-        check_known(known or {}, given)
-        found = cls(
-            instance=instance,
-            rules=first.rules,
-            rejected=rejected,
-            bounds=given,
-            fairness=tuple(fairness),
-            known=known or {},
-            sharing=SharingBounds.of(jobs),
-            problem=problem,
-        )
-        return replace(found, rows=tuple(Replayed.of(n, run, found) for n, run in runs.items()))
 
     @property
     def instance_hash(self) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 
-from gangsched.analysis.comparing.measures import KnownSchedule
-from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.show.replay_tables import informed
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
@@ -61,27 +59,3 @@ def test_rows_say_how_run_times_are_known_of_earlier_runs_too() -> None:
     assert "complete jobs, and are told them until there are some: learns" in informed(found)
     again = replay(instance, policies, before=found.runs)
     assert [row.information for row in again.rows] == known
-
-
-@pytest.mark.parametrize(
-    ("known", "error", "text"),
-    [
-        (
-            {"flow": 299.0},
-            ValueError,
-            r"=299.0 is better than the verified bound 510$",
-        ),
-        ({"flow": math.nan}, ValueError, r"known\['flow'\]=nan is not finite"),
-        ({"flow": "510"}, TypeError, r"known\['flow'\]='510' is not a number"),
-        ({"makespan": 900.0}, KeyError, r"none of slowdown, flow, reward, revenue"),
-    ],
-)
-def test_a_known_schedule_is_no_better_than_a_bound(
-    known: dict[str, Any], error: type[Exception], text: str
-) -> None:
-    found = replay(INSTANCE, {"a": Fifo()})
-    given = {name: KnownSchedule(value, "by hand") for name, value in known.items()}
-    with pytest.raises(error, match=text):
-        Replay.of(INSTANCE, found.runs, bounds=found.bounds, known=given)
-    fine = {"flow": KnownSchedule(510.0, "by hand")}
-    assert Replay.of(INSTANCE, found.runs, bounds=found.bounds, known=fine).known == fine

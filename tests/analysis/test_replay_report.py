@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.comparing.replayed import Replayed
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import instance_hash
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.analysis.proofs.fluid_fairness import life_bound
-from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
 from gangsched.analysis.show import replay_report
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.replay_tables import remarks
@@ -52,12 +52,6 @@ def bounds() -> dict[str, Bound]:
     return {m: online_bound(CompletionTime(INSTANCE, m)) for m in measures}
 
 
-def of_instance(instance: Instance[Any], runs: dict[str, Run]) -> dict[str, Run]:
-    """Runs made by hand, with the hash of their instance, as a driver gives it."""
-    known = instance_hash(instance)
-    return {name: replace(run, instance_hash=known) for name, run in runs.items()}
-
-
 def written(
     folder: Path,
     runs: dict[str, Run],
@@ -65,13 +59,19 @@ def written(
     instance: Instance[Any] = INSTANCE,
     bounds: Any = None,
     fairness: Any = (),
-    known: Any = None,
     **more: Any,
 ) -> str:
-    path = folder / "replay.html"
-    found = Replay.of(
-        instance, of_instance(instance, runs), bounds=bounds, fairness=fairness, known=known
-    )
+    """The report of runs made by hand, with the hash of their instance, as a driver gives it."""
+    path, first, hash = folder / "replay.html", next(iter(runs.values())), instance_hash(instance)
+    found = Replay(
+        instance=instance, rules=first.rules, rejected=dict(first.rejected), bounds=bounds or {},
+        fairness=tuple(fairness),
+    )  # fmt: skip
+    rows = [
+        Replayed.of(name, replace(run, instance_hash=hash).attach(instance), found)
+        for name, run in runs.items()
+    ]
+    found = replace(found, rows=tuple(rows))
     write_replay_report(path, found, **{"title": "A title", **more})
     return path.read_text("utf-8")
 
@@ -195,33 +195,6 @@ def test_rules_are_said_once_where_they_are_the_same(tmp_path: Path, runs: dict[
     page = Page(written(tmp_path, {**runs, "third": other}))
     assert page.text.count("round_length 10") == 2
     assert "first, second" in page.text
-
-
-# --- what it refuses -----------------------------------------------------------------------------
-
-
-def test_bounds_are_verified(
-    tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
-) -> None:
-    flow = bounds["flow"]
-    with pytest.raises(InvalidCertificate):
-        written(tmp_path, runs, bounds={"flow": replace(flow, value=flow.value + 1)})
-    with pytest.raises(NoCertificate):
-        written(tmp_path, runs, bounds={"flow": Bound(1, "said so")})
-    with pytest.raises(NoCertificate):
-        written(tmp_path, runs, fairness=[("rho", Ltgf(INSTANCE), Bound(1, "said so"))])
-    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of slowdown, flow"):
-        written(tmp_path, runs, bounds={"joy": flow})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path, runs: dict[str, Run]) -> None:
-    with pytest.raises(ValueError, match="there is nothing to compare"):
-        written(tmp_path, {})
-    known = of_instance(INSTANCE, runs)
-    other = replace(runs["second"], instance_hash="1" * 64)
-    with pytest.raises(ValueError, match="replay: run 'second' is of another instance"):
-        Replay.of(INSTANCE, {**known, "second": other})
 
 
 # --- the file ------------------------------------------------------------------------------------
@@ -371,10 +344,9 @@ def test_a_replay_on_several_models(mixed: Replay) -> None:
 
 def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     runs, log = mixed.runs, mixed.rows[1].run.log
-    text = written(tmp_path, runs, bounds=mixed.bounds, known=mixed.known, instance=MIXED)
-    path = tmp_path / "own.html"
+    path = tmp_path / "replay.html"
     write_replay_report(path, mixed, title="A title")
-    assert path.read_text("utf-8") == text  # as the replay found it
+    text = path.read_text("utf-8")
     page = Page(text)
     slow = [metrics.summary(run)["mean_slowdown"] for run in runs.values()]
     measures = text[text.index('id="measures"') :]
@@ -394,15 +366,11 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     assert "how far from the best possible" in text.lower()
 
 
-def test_without_the_instance_or_with_another_one(tmp_path: Path, mixed: Replay) -> None:
-    old = {name: replace(run, instance=None) for name, run in mixed.runs.items()}
-    again = Replay.of(MIXED, old, bounds=mixed.bounds)
-    same = {"instance": MIXED, "bounds": mixed.bounds}
-    assert written(tmp_path, again.runs, **same) == written(tmp_path, mixed.runs, **same)
+def test_a_run_is_given_its_own_instance_only(mixed: Replay) -> None:
+    old = replace(mixed.runs["fifo"], instance=None)
+    assert old.attach(MIXED) == mixed.runs["fifo"]
     with pytest.raises(ValueError, match="run of 'fifo': it is of another instance"):
-        old["fifo"].attach(INSTANCE)
-    with pytest.raises(ValueError, match="replay: run 'fifo' is of another instance"):
-        Replay.of(INSTANCE, mixed.runs)
+        old.attach(INSTANCE)
 
 
 def test_long_trade_logs_are_cut(

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 import gangsched as gs
 from gangsched.analysis.comparing import measures
 from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.comparing.replayed import Replayed
 from gangsched.analysis.driving import check as check_run
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
-from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show import plots, run_plots
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.replay_tables import legend
@@ -283,8 +284,6 @@ def test_a_bound_that_is_too_low_is_left_out(
 ) -> None:
     right = found.bounds["revenue"]
     wrong = Bound(right.value / 2, right.method, right.certificate)
-    with pytest.raises(InvalidCertificate):
-        Replay.of(PROBLEM, found.runs, bounds={"revenue": wrong})
     monkeypatch.setattr(measures, "strengthened", lambda *_: wrong)
     made = replay(PROBLEM, {"fifo": OnlineRevenue("fifo")})
     assert "bound of revenue is left out" in caplog.text
@@ -294,16 +293,6 @@ def test_a_bound_that_is_too_low_is_left_out(
     )
     write = str(made)
     assert "any policy" not in write
-
-
-def test_runs_that_there_are_already(found: Replay) -> None:
-    again = Replay.of(PROBLEM, found.runs, bounds=found.bounds, known=found.known)
-    assert again.to_dict()["rows"] == found.to_dict()["rows"]
-    with pytest.raises(KeyError, match=r"bounds\['flow'\] is none of revenue"):
-        Replay.of(PROBLEM, found.runs, bounds={"flow": found.bounds["revenue"]})
-    too_good = {"revenue": found.known["revenue"]._replace(objective=1e9)}
-    with pytest.raises(ValueError, match=r"known\['revenue'\]=.* is better than the verified"):
-        Replay.of(PROBLEM, found.runs, bounds=found.bounds, known=too_good)
 
 
 def test_a_policy_that_breaks_the_problem_fails() -> None:
@@ -348,6 +337,6 @@ def test_a_stopped_run_goes_on(found: Replay) -> None:
         PROBLEM, {"lp": OnlineRevenue("lp")}, before={"lp": part}, on_run=kept.__setitem__
     )
     assert again.rows[0].run == whole == kept["lp"]
-    unfinished = Replay.of(PROBLEM, {"lp": part}, bounds=found.bounds)
-    assert unfinished.rows[0].ratios == {"revenue": None}
-    assert not unfinished.rows[0].complete
+    unfinished = Replayed.of("lp", part, found)
+    assert unfinished.ratios == {"revenue": None}
+    assert not unfinished.complete

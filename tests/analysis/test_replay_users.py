@@ -11,7 +11,7 @@ import pytest
 
 import gangsched as gs
 from gangsched.analysis.comparing.measures import MEASURES, SHARING, MeasuredJobs
-from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations import SharingIncentive
@@ -120,10 +120,3 @@ def test_nothing_is_said_of_one_user_or_unequal_gpus() -> None:
     assert "user stretch" not in str(found)
     assert found.to_dict()["users"] == {}
     assert found.rows[0].alone == {}
-
-
-def test_runs_from_elsewhere_are_measured_without_bounds() -> None:
-    instance = crowd()
-    found = Replay.of(instance, {"fifo": gs.drive(instance, "fifo")})
-    assert found.rows[0].alone["user_stretch"] > 1
-    assert found.sharing.bounds == {}

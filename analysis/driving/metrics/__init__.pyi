@@ -1,5 +1,4 @@
 from .deadlines import best_effort_latency as best_effort_latency
-from .deadlines import deadline_miss as deadline_miss
 from .deadlines import deadline_summary as deadline_summary
 from .deadlines import rewards as rewards
 from .deadlines import weighted_miss as weighted_miss

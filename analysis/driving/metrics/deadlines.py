@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ....instances.model import DeadlineJob, Instance
 from ..run import Floats, Run
@@ -13,32 +11,6 @@ from .jobs import completion_time, preemptions, profiling_wait
 from .parts import mean, once
 
 Deadlines = Instance[DeadlineJob]
-
-
-def deadline_miss(
-    run: Run, deadlines: Mapping[int, int] | ArrayLike, *, weighted: bool = False
-) -> float | None:
-    """Return the share of jobs with a deadline that missed it."""
-    book = run.records
-    due = _deadlines(len(book), deadlines)
-    late = book.rejected | np.where(book.finished, book.end > due, run.now > due)
-    counts = ~np.isnan(due) & (late | book.finished)
-    weight = (book.weight if weighted else np.ones(len(book)))[counts]
-    return float(weight[late[counts]].sum() / weight.sum()) if weight.size else None
-
-
-def _deadlines(jobs: int, deadlines: Mapping[int, int] | ArrayLike) -> Floats:
-    if not isinstance(deadlines, Mapping):
-        array = np.asarray(deadlines, dtype=np.float64)
-        if array.shape != (jobs,):
-            raise ValueError(f"deadlines: shape {array.shape} is not one entry for {jobs} jobs")
-        return array
-    due = np.full(jobs, np.nan)
-    for job, time in deadlines.items():
-        if not 0 <= job < jobs:
-            raise KeyError(f"deadlines: {job} is not the number of one of the {jobs} jobs")
-        due[job] = time
-    return due
 
 
 def rewards(run: Run) -> Floats:

@@ -221,10 +221,9 @@ def service_time(run: Run) -> Ints:
     return np.where(book.rejected, 0, book.gpus * (book.work - book.left))
 
 
-def rho(run: Run, since: Since = "visible", *, overhead: bool = True) -> Floats:
+def rho(run: Run, since: Since = "visible") -> Floats:
     """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair."""
-    held = attained_time(run) if overhead else service_time(run)
-    return degree(held, fair_time(run, since))
+    return degree(attained_time(run), fair_time(run, since))
 
 
 def finish_time_fairness(run: Run) -> Floats:

@@ -38,10 +38,10 @@ def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
     return fair
 
 
-def user_rho(run: Run, by: By = "demand") -> Floats:
+def user_rho(run: Run) -> Floats:
     """Return the fairness degree of each user over the whole run: eq. (12)."""
     end = [max(run.now, 0)]
-    rates = degree(user_attained_time(run, end)[:, 0], user_fair_time(run, end, by)[:, 0])
+    rates = degree(user_attained_time(run, end)[:, 0], user_fair_time(run, end)[:, 0])
     seen = np.bincount(run.records.user[active_jobs(run)[0]], minlength=rates.size) > 0
     return np.where(seen, rates, np.nan)
 
@@ -94,7 +94,7 @@ def window_edges(run: Run, length: int = DAY) -> Ints:
     return np.append(np.arange(0, max(run.now, 0), length), max(run.now, 0))
 
 
-def window_rho(run: Run, length: int = DAY, by: By = "demand") -> Floats:
+def window_rho(run: Run, length: int = DAY) -> Floats:
     """Return the fairness degree of each user in tumbling windows: eq. (12), Section 6.1.4.
 
     Notes
@@ -104,4 +104,4 @@ def window_rho(run: Run, length: int = DAY, by: By = "demand") -> Floats:
     """
     edges = window_edges(run, length)
     held = np.diff(user_attained_time(run, edges))
-    return degree(held, np.diff(user_fair_time(run, edges, by)))
+    return degree(held, np.diff(user_fair_time(run, edges)))
