@@ -48,7 +48,7 @@ def figure_options() -> dict[str, dict[str, Any]]:
     """The smallest options of each figure."""
     irmp: dict[str, Any] = {"seeds": (0, 1), "processes": 1}
     alone = {**irmp, "seeds": (0,)}
-    size = {"size": (8, 10, 3)}
+    size = {"default": (8, 10, 3)}
     small = {"sizes": sizes(), "seeds": (0,), "processes": 1}
     ring: dict[str, Any] = {"seeds": (0,), "variants": ("B",)}
     return {
@@ -63,15 +63,15 @@ def figure_options() -> dict[str, dict[str, Any]]:
         "unisched:fig8": small, "unisched:fig9": small,
         "unisched:fig10": {**small, "queues": (20,)},
         "unisched:fig10d": {"queues": (20,)}, "unisched:fig11": small, "unisched:fig12": small,
-        "irmp:fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8), **alone},
+        "irmp:fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8, 14), **alone},
         "irmp:fig5": {"jobs": (3, 5), "servers": (5, 8), **irmp},
-        "irmp:fig6": {"jobs": (3, 5), "servers": (5,), "default": (4, 6), **alone},
+        "irmp:fig6": {"jobs": (3, 5), "servers": (5,), "default": (4, 6, 2), **alone},
         "irmp:fig7": {**size, **alone}, "irmp:fig8": {**size, **irmp},
-        "irmp:fig9": {"jobs": (3, 6), "servers": 8, **alone},
-        "irmp:fig10": {"servers": (5, 8), "jobs": 5, **alone},
-        "irmp:fig11": {"jobs": (8,), "servers": 6, "percent": (60, 100, 140), **irmp},
+        "irmp:fig9": {"jobs": (3, 6), "default": (3, 8, 8), **alone},
+        "irmp:fig10": {"servers": (5, 8), "default": (5, 8, 5), **alone},
+        "irmp:fig11": {"jobs": (8,), "default": (8, 6, 6), "percent": (60, 100, 140), **irmp},
         "irmp:fig12": size, "irmp:fig13": {**size, **irmp},
-        "irmp:table2": {"users": (2, 3), "jobs": 8, "servers": 10, **irmp},
+        "irmp:table2": {"users": (2, 3), "default": (8, 10, 3), **irmp},
         "gandiva_fair:fig1": {}, "gandiva_fair:fig2": {},
         "gandiva_fair:table2": {"seeds": 5, "quanta": (20, 100)}, "gandiva_fair:table3": {},
         "gandiva_fair:surplus": {"markets": 6, "users": (3, 6)},

@@ -39,7 +39,7 @@ def test_a_point_comes_out_again() -> None:
 @pytest.mark.slow
 def test_use_of_workers_comes_out_again() -> None:
     study, known = figures.fig13(), PAGE.restored("irmp:fig13")
-    assert len(study.rows) == 6 + 2 * len(figures.SCALES)
+    assert len(study.rows) == 6 + 2 * len(figures.Sizes().scales)
     for row in study.rows:
         assert row.values["makespan"] == known.value(row.instance, row.policy, "makespan", row.x)
 
@@ -47,17 +47,14 @@ def test_use_of_workers_comes_out_again() -> None:
 # --- run again, small ----------------------------------------------------------------------------
 
 SMALL: dict[str, dict[str, Any]] = {
-    "fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8)},
-    "fig6": {"jobs": (3, 5), "servers": (5, 8), "default": (4, 6)},
-    "fig9": {"jobs": (3, 6), "servers": 8},
-    "fig10": {"servers": (5, 8), "jobs": 5},
+    "fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8, 14)},
+    "fig6": {"jobs": (3, 5), "servers": (5, 8), "default": (4, 6, 2)},
 }
 
 
 @cache
 def small(figure: str) -> Study:
-    alone = {} if figure in ("fig9", "fig10") else {"processes": 1}
-    found: Study = getattr(figures, figure)(**SMALL[figure], **alone, seeds=(0, 1))
+    found: Study = getattr(figures, figure)(**SMALL[figure], processes=1, seeds=(0, 1))
     return found
 
 
@@ -159,7 +156,7 @@ def log(jobs: int) -> Trace:
 
 def test_a_trace_adds_instances_with_its_users() -> None:
     study = figures.table2(
-        users=(2, 3), jobs=6, servers=8, seeds=(0,), processes=1, trace=log(300)
+        users=(2, 3), default=(6, 8, 3), seeds=(0,), processes=1, trace=log(300)
     )  # fmt: skip
     laws = "linear", "convex", "Log linear", "Log convex"
     assert list(study.instances) == [f"{law}, x = {x}" for x in ("users", "scale") for law in laws]

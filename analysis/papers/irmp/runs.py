@@ -132,27 +132,13 @@ def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Tra
 BOUND, PREEMPTIVE_BOUND = "bound", "bound with preemption"
 
 
-def cell_of(
-    instance: str,
-    policy: str,
-    load: RevenueWorkload,
-    *,
-    solve: Solve | None = None,
-    x: int | None = None,
-) -> FigureCell:
-    """Return the run of a policy, by default that of its name, over a workload."""
-    return FigureCell(
-        instance=instance, policy=policy, run=_run, workload=load, make=solve or POLICIES[policy],
-        x=x, seed=load.seed,
-    )  # fmt: skip
-
-
 def bound_of(cell: FigureCell) -> str:
     """Return which bound holds for the policy of a cell."""
     return PREEMPTIVE_BOUND if cell.policy in PREEMPTING else BOUND
 
 
-def _run(cell: FigureCell) -> Values:
+def run(cell: FigureCell) -> Values:
+    """Return what the figures show of a policy over a workload."""
     problem = cell.workload.problem()
     result = whole(cell.make(problem))
     return {name: short(v) for name, v in measure(problem, result).items()}
@@ -325,6 +311,8 @@ def scaled(policy: str, scale: int) -> Solve:
     return partial(POLICIES[policy], params=AstraeaParams(scale=float(scale)))
 
 
-def theta_of(percent: int) -> Solve:
+def theta_of(policy: str, percent: int) -> Solve:
     """Return Astraea whose highest prices are so many percent of what they should be."""
-    return partial(astraea, params=AstraeaParams(estimate=percent / 100))
+    if percent == 100:
+        return POLICIES[policy]
+    return partial(POLICIES[policy], params=AstraeaParams(estimate=percent / 100))
