@@ -661,13 +661,12 @@ def capacity_of_problem(problem: UniSched, slots: int) -> Ints:
     return capacity_of(problem.instance.cluster.sizes, slots, rows=rows, free=problem.free)
 
 
-def build(problem: UniSched, form: str) -> Model[Schedule]:
-    """Return the compact form as named arrays (:class:`Blocks`) or as a CVXPY problem.
+def build(problem: UniSched) -> Model[Schedule]:
+    """Return the compact form as named arrays (:class:`Blocks`).
 
     Parameters
     ----------
     problem : UniSched
-    form : {"compact", "compact-cvxpy"}
 
     Notes
     -----
@@ -675,35 +674,14 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     """
     options = options_of_problem(problem)
     blocks = compact(options, capacity_of_problem(problem, options.slots))
-    native: Any = blocks if form == "compact" else as_cvxpy(blocks)
 
     def extract() -> Schedule:
-        raise ValueError(f"form {form!r} is a relaxation: its solution need not be a schedule")
+        raise ValueError("form 'compact' is a relaxation: its solution need not be a schedule")
 
     def embed(schedule: Schedule) -> None:
-        z = _chosen(problem, options, schedule)
-        if form == "compact":
-            blocks.z[:] = z
-        else:
-            values = {"z": z, "s": np.asarray(blocks.left(z))}
-            for variable in native.variables():
-                variable.value = values[variable.name()]
+        blocks.z[:] = _chosen(problem, options, schedule)
 
-    kind: Any = "arrays" if form == "compact" else "cvxpy"
-    return Model(native, kind, form, exact=False, extract=extract, embed=embed, relaxation=True)
-
-
-def as_cvxpy(blocks: Blocks) -> Any:
-    """Return the same blocks as a CVXPY problem with binary z."""
-    import cvxpy as cp  # takes a second
-
-    if not blocks.V.size:
-        return cp.Problem(cp.Maximize(0))
-    z = cp.Variable(blocks.V.size, boolean=True, name="z")
-    s = cp.Variable(blocks.C.size, nonneg=True, name="s")
-    unit = sparse.identity(blocks.C.size)
-    rows = [blocks.J @ z <= 1, blocks.D @ z + (unit - blocks.S) @ s == blocks.C]
-    return cp.Problem(cp.Maximize(blocks.V @ z), rows)
+    return Model(blocks, "arrays", "compact", False, extract, embed, relaxation=True)
 
 
 def _chosen(problem: UniSched, options: Options, schedule: Schedule) -> Floats:

@@ -3,8 +3,7 @@
 ============  =====  ==============================================================================
 form          exact  what it says
 ============  =====  ==============================================================================
-``repaired``  yes    s, y and x as in the paper; capacity in every lease; y linked to s
-``slots``     yes    z chooses an option (allocation and deadline), u its leases; the default
+``slots``     yes    z = s y chooses an option (deadline and allocation), u = z x its leases
 ``literal``   no     (4)-(14) as printed: a relaxation, and a vacuous one
 ============  =====  ==============================================================================
 
@@ -55,7 +54,7 @@ Running = Mapping[int, CellAllocation]
 
 
 def build(problem: UniSched, form: str) -> Model[Schedule]:
-    """Return one of the forms above as a Pyomo model, or one of `compact`.
+    """Return one of the forms above as a Pyomo model, or that of `compact` as arrays.
 
     Parameters
     ----------
@@ -71,19 +70,19 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     --------
     >>> from gangsched.instances import Cluster, DeadlineJob, Instance
     >>> jobs = [DeadlineJob(id="a", gpus=2, work=900, rewards=[(1500, 100)])]
-    >>> model = build(UniSched(Instance(Cluster.of_sizes([2]), jobs)), "repaired")
-    >>> model.native.service.doc, len(model.native.x_lease)
+    >>> model = build(UniSched(Instance(Cluster.of_sizes([2]), jobs)), "slots")
+    >>> model.native.service.doc, len(model.native.u_lease)
     ('(12) L leases in time', 2)
     """
-    if form.startswith("compact"):
-        return compact.build(problem, form)
+    if form == "compact":
+        return compact.build(problem)
     if form == "literal":
         return _literal(problem)
     options = problem.options()
     windows = _windows(problem, options)
     size = len(options) * max((window.stop for window in windows.values()), default=0)
     _check_size(size, f"{form!r}: use lp_selector")
-    made = (_Repaired if form == "repaired" else _Slots)(problem, options, windows)
+    made = _Slots(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
 
 
@@ -277,121 +276,6 @@ def _joined(rows: list[tuple[int, int, dict[int, int]]], lease: int) -> Iterator
         leases = [row for row, _ in run]
         i, first, nodes = leases[0]
         yield Segment(i, first * lease, (leases[-1][1] + 1) * lease, nodes)
-
-
-# -- the repaired model ---------------------------------------------------------------------------
-
-
-class _Repaired:
-    """s chooses deadlines, y allocations, x leases; w = s y and u = x y are linearised."""
-
-    def __init__(
-        self, problem: UniSched, options: Sequence[Option], windows: Mapping[int, range]
-    ) -> None:
-        self.problem, self.windows = problem, windows
-        self.options = {(o.job, o.deadline, self._number(o)): o for o in options}
-        self.native = self._model()
-
-    def _number(self, option: Option) -> int:
-        return self.problem.allocations_of(option.job).index(option.allocation)
-
-    def _model(self) -> Any:
-        options, windows = self.options, self.windows
-        hits = sorted({(i, f) for i, f, _ in options})
-        ways = sorted({(i, p) for i, _, p in options})
-        leases = [(k, i) for i in sorted(windows) for k in windows[i]]
-        m: Any = pyo.ConcreteModel(name="UniSched, repaired")
-        m.s_hit = pyo.Var(hits, domain=pyo.Binary, doc="(5) 1 for the deadline that is met")
-        m.y_way = pyo.Var(ways, domain=pyo.Binary, doc="(9) 1 for the allocation")
-        m.x_lease = pyo.Var(leases, domain=pyo.Binary, doc="(5) 1 where the job has lease k")
-        m.w_option = pyo.Var(list(options), domain=pyo.Binary, doc="s y")
-        m.u_held = pyo.Var(
-            [(k, i, p) for i, p in ways for k in windows[i]], bounds=(0, 1), doc="x y"
-        )
-        m.objective = pyo.Objective(
-            expr=pyo.quicksum(o.value * m.w_option[key] for key, o in options.items()),
-            sense=pyo.maximize,
-            doc="(4)",
-        )
-
-        @constraint(m, sorted(windows), doc="(6)")
-        def deadline(m: Any, i: int) -> Any:
-            return pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1
-
-        @constraint(m, sorted(windows), doc="(13) and the missing link")
-        def allocation(m: Any, i: int) -> Any:
-            met = pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
-            return pyo.quicksum(m.y_way[w] for w in ways if w[0] == i) == met
-
-        self._add_products(m, hits, ways)
-
-        @constraint(m, list(options), doc="(12) L leases in time")
-        def service(m: Any, i: int, f: int, p: int) -> Any:
-            option, first = options[i, f, p], windows[i].start
-            got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
-            return got >= option.needed * m.w_option[i, f, p]
-
-        runs = m.u_held.items()
-        allocations = ((k, self.problem.allocations_of(i)[p], run) for (k, i, p), run in runs)
-        _add_capacity(m, self.problem, allocations)
-        return m
-
-    def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
-        pairs = [(i, f, p) for i, f in hits for j, p in ways if i == j]
-
-        @constraint(m, pairs, doc="w >= s + y - 1; nothing where L > Q")
-        def both(m: Any, i: int, f: int, p: int) -> Any:
-            option = m.w_option[i, f, p] if (i, f, p) in self.options else 0
-            return m.s_hit[i, f] + m.y_way[i, p] - 1 <= option
-
-        @constraint(m, list(self.options), doc="w <= s")
-        def option_hit(m: Any, i: int, f: int, p: int) -> Any:
-            return m.w_option[i, f, p] <= m.s_hit[i, f]
-
-        @constraint(m, list(self.options), doc="w <= y")
-        def option_way(m: Any, i: int, f: int, p: int) -> Any:
-            return m.w_option[i, f, p] <= m.y_way[i, p]
-
-        @constraint(m, list(m.u_held), doc="u >= x + y - 1")
-        def held(m: Any, k: int, i: int, p: int) -> Any:
-            return m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1
-
-        if self.problem.allocations == "exact":  # where pieces are counted with equality
-            m.held_lease = constraint_of(
-                lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i], list(m.u_held)
-            )
-            m.held_way = constraint_of(
-                lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p], list(m.u_held)
-            )
-
-    def extract(self) -> Schedule:
-        """The leases of x, for the jobs that meet a deadline."""
-        m = self.native
-        chosen = [key for key in self.options if m.w_option[key].value > 0.5]
-        runs = (
-            (k, i, self.options[i, f, p].allocation)
-            for i, f, p in chosen
-            for k in self.windows[i]
-            if m.x_lease[k, i].value > 0.5
-        )
-        return _schedule(self.problem, runs)
-
-    def embed(self, schedule: Schedule) -> None:
-        """Write a schedule; leases after a job's last deadline are lost."""
-        m = self.native
-        _to_zero(m)
-        for i, leases in self.problem.leases(schedule).items():
-            for k in leases & set(self.windows.get(i, ())):
-                m.x_lease[k, i].set_value(1)
-        chosen = _chosen(self.problem, list(self.options.values()), schedule)
-        for i, option in chosen.items():
-            p = self._number(option)
-            f = option.deadline
-            for part in (m.s_hit[i, f], m.y_way[i, p], m.w_option[i, f, p]):
-                part.set_value(1)
-            for k in self.windows[i]:
-                m.u_held[k, i, p].set_value(m.x_lease[k, i].value)
-        _embed_pieces(m, self.problem, chosen, schedule)
 
 
 # -- one binary per option and lease --------------------------------------------------------------

@@ -267,7 +267,7 @@ class UniSched(Described):
 
     sense: ClassVar[Sense] = Sense.MAX
     goal: ClassVar[Goal] = Goal("reward", time="seconds")
-    forms: ClassVar[tuple[str, ...]] = ("slots", "repaired", "literal", "compact", "compact-cvxpy")
+    forms: ClassVar[tuple[str, ...]] = ("slots", "literal", "compact")
     integral: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -643,7 +643,7 @@ class UniSched(Described):
 
     # -- declarative models ------------------------------------------------------------------------
 
-    def build(self, form: str = "repaired") -> Model[Schedule]:
+    def build(self, form: str = "slots") -> Model[Schedule]:
         """Return the model in one of `forms`, described in `unisched_forms`, `unisched_compact`.
 
         Raises

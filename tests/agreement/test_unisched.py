@@ -28,7 +28,6 @@ from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.result import Status
 
 T = 10
-FORMS = ["repaired", "slots"]
 ALLOCATIONS = ["cells", "exact", "consolidated"]
 
 
@@ -187,24 +186,10 @@ def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> No
     best, schedule = best_of_all(problem, leases_of(problem))
     assert problem.violations(schedule) == []
     assert problem.objective(schedule) == pytest.approx(best)
-    for form in FORMS:
-        result = branch_and_bound(problem, params=ExactParams(form=form))
-        assert result.status is Status.OPTIMAL
-        assert result.objective == pytest.approx(best)
-        assert problem.violations(result.solution) == []
-
-
-@pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("lexicographic", [False, True])
-@each_seed(range(20, 28))
-def test_both_forms_agree_where_suspensions_count(
-    seed: int, lexicographic: bool, allocations: str
-) -> None:
-    problem = tiny(seed, allocations, leases=6, sr_aware=True, lexicographic=lexicographic)
-    problem = replace(problem, overhead=3, rounding="paper" if seed % 3 == 0 else "lossless")
-    first, second = (branch_and_bound(problem, params=ExactParams(form=form)) for form in FORMS)
-    assert first.objective == pytest.approx(second.objective)
-    assert first.status is second.status is Status.OPTIMAL
+    result = branch_and_bound(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(best)
+    assert problem.violations(result.solution) == []
 
 
 # -- the models and the checker -------------------------------------------------------------------
@@ -222,15 +207,12 @@ def changes(schedule: Schedule) -> Iterator[Schedule]:
             yield Schedule.of([*rest, replace(row, start=row.start - T, end=row.end - T)])
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
 @each_seed(range(30, 40))
-def test_the_model_takes_every_schedule_at_its_worth(
-    seed: int, allocations: str, form: str
-) -> None:
+def test_the_model_takes_every_schedule_at_its_worth(seed: int, allocations: str) -> None:
     problem = tiny(seed, allocations, leases=2)
     _, best = best_of_all(problem, leases_of(problem))
-    model = problem.build(form)
+    model = problem.build()
     broken = Broken(model.native)
     for schedule in [best, Schedule.of([]), *changes(best)]:
         if problem.violations(schedule):
@@ -244,7 +226,6 @@ def test_the_model_takes_every_schedule_at_its_worth(
         assert problem.objective(again) == pytest.approx(worth)
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("allocations", "gangs", "row"),
     [
@@ -254,9 +235,7 @@ def test_the_model_takes_every_schedule_at_its_worth(
         ("exact", (3, 3, 2), "rows"),
     ],
 )
-def test_capacity_is_a_row(
-    allocations: Any, gangs: tuple[int, ...], row: str | None, form: str
-) -> None:
+def test_capacity_is_a_row(allocations: Any, gangs: tuple[int, ...], row: str | None) -> None:
     """Gangs on two nodes of four, of which the last one is on the first node."""
     jobs = [
         DeadlineJob(id=f"j{i}", gpus=gang, work=T, rewards=[(T, 100)])
@@ -265,7 +244,7 @@ def test_capacity_is_a_row(
     problem = UniSched(Instance(Cluster.of_sizes([4, 4]), jobs), T, 5, allocations)
     held = [problem.allocations_of(i)[0].pieces[0] for i in range(3)]
     schedule = Schedule.of(Segment(i, 0, T, {node: held[i]}) for i, node in enumerate((0, 1, 0)))
-    model = problem.build(form)
+    model = problem.build()
     broken = Broken(model.native)
     model.embed(schedule)
     implied = {"prefix"}  # all leases together
@@ -297,53 +276,46 @@ def test_fractions_of_single_gpus_are_made_whole() -> None:
 def test_each_equation_is_a_constraint() -> None:
     job = DeadlineJob(id="a", gpus=3, work=15, rewards=[(25, 100), (30, 50)], split_speed=0.5)
     problem = UniSched(Instance(Cluster.of_sizes([4]), [job]), T, 5, sr_aware=False)
-    model = problem.build("repaired")
+    model = problem.build()
     m, broken = model.native, Broken(model.native)
-    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
+    served = Schedule.of([Segment(0, 0, 20, {0: 4})])
+    model.embed(served)
     assert broken() == set()
-    m.x_lease[1, 0].set_value(0)
-    m.u_held[1, 0, 0].set_value(0)
+    (chosen,) = [o for o in m.z_option if m.z_option[o].value]
+    m.u_lease[chosen, 0].set_value(0)
     assert broken() == {"service"}
-    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
-    m.y_way[0, 0].set_value(0)
-    m.u_held[0, 0, 0].set_value(0)
-    m.u_held[1, 0, 0].set_value(0)
-    assert broken() == {"allocation", "option_way"}
-    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
-    m.s_hit[0, 1].set_value(1)
-    assert broken() >= {"deadline"}
-    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
-    m.u_held[0, 0, 0].set_value(0)
-    assert broken() == {"held"}
+    model.embed(served)
+    m.z_option[chosen].set_value(0)
+    assert broken() == {"service", "tight"}
+    model.embed(served)
+    for o in m.z_option:
+        m.z_option[o].set_value(1)
+    assert broken() >= {"one", "service"}
 
 
 def test_nothing_to_do_is_worth_nothing() -> None:
     late = DeadlineJob(id="a", gpus=1, work=100, rewards=[(99, 100)])
     for jobs in ([], [late]):
-        for form in FORMS:
-            result = branch_and_bound(
-                UniSched(Instance(Cluster.of_sizes([2]), jobs)), params=ExactParams(form=form)
-            )
-            assert (result.objective, result.status) == (0.0, Status.OPTIMAL)
+        result = branch_and_bound(UniSched(Instance(Cluster.of_sizes([2]), jobs)))
+        assert (result.objective, result.status) == (0.0, Status.OPTIMAL)
 
 
 def test_a_model_that_is_too_large_is_refused() -> None:
     jobs = [DeadlineJob(id="a", gpus=1, work=1, rewards=[(200_001, 100)])]
     problem = UniSched(Instance(Cluster.of_sizes([1]), jobs), 1, 1)
-    for form in (*FORMS, "literal"):
+    for form in ("slots", "literal"):
         with pytest.raises(ValueError, match=rf"200001 options x leases.*form '{form}'"):
             problem.build(form)
-    with pytest.raises(ValueError, match="form='cubic' is not one of slots, repaired"):
+    with pytest.raises(ValueError, match="form='cubic' is not one of slots, literal"):
         problem.build("cubic")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_single_free_gpus_are_no_cell_of_two(form: str) -> None:
+def test_single_free_gpus_are_no_cell_of_two() -> None:
     pair = DeadlineJob(id="pair", gpus=2, work=T, rewards=[(T, 100)])
     three = DeadlineJob(id="three", gpus=3, work=T // 2, rewards=[(T, 80)], split_speed=0.5)
     for free, optimum in (((1, 1, 1), 80), ((2, 1, 0), 100), ((2, 3, 0), 180), ((4, 2, 0), 180)):
         problem = UniSched(Instance(Cluster.of_sizes([4, 4, 4]), [pair, three]), T, 5, free=free)
-        assert branch_and_bound(problem, params=ExactParams(form=form)).objective == optimum
+        assert branch_and_bound(problem).objective == optimum
 
 
 @each_seed(range(30))
@@ -522,8 +494,7 @@ def test_the_compact_form_is_not_exact_for_different_gangs() -> None:
     ]
     problem = UniSched(Instance(Cluster.of_sizes([2]), jobs), T, 5, sr_aware=False)
     assert compact_optimum(problem) == 180
-    for form in FORMS:
-        assert branch_and_bound(problem, params=ExactParams(form=form)).objective == 100
+    assert branch_and_bound(problem).objective == 100
     assert best_of_all(problem, 2)[0] == 100
 
 
@@ -542,13 +513,12 @@ def four_gangs(slo: int, **parameters: Any) -> UniSched:
     return UniSched(Instance(Cluster.of_sizes([8, 8, 8]), jobs), **parameters)
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("allocations", "optimum"), [("consolidated", 300), ("cells", 400), ("exact", 400)]
 )
-def test_splitting_admits_the_fourth_gang(allocations: str, optimum: float, form: str) -> None:
+def test_splitting_admits_the_fourth_gang(allocations: str, optimum: float) -> None:
     problem = four_gangs(4, allocations=allocations)
-    assert branch_and_bound(problem, params=ExactParams(form=form)).objective == optimum
+    assert branch_and_bound(problem).objective == optimum
 
 
 def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:

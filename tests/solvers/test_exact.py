@@ -302,8 +302,6 @@ def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
     queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
     with pytest.raises(ValueError, match="too many for form 'slots': use lp_selector"):
         solve_exact(queue, params=ExactParams(warm_start=None))
-    with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
-        solve_exact(queue, params=ExactParams(form="repaired"))
 
 
 def test_a_large_queue_has_its_start_and_its_bound() -> None:

@@ -289,32 +289,19 @@ def test_a_wrong_capacity_is_refused(capacity: Any, message: str) -> None:
         by_density(options_of_problem(problem), capacity)
 
 
-def test_the_cvxpy_form_has_the_same_optimum() -> None:
-    problem = without_best_effort(queue_of(3, jobs=8))
-    model = problem.build("compact-cvxpy")
-    best = Selector().select(*case_of(problem), exact=True)
-    assert model.native.solve(solver="SCIPY") == pytest.approx(best.value)
-    assert best.value == best.bound.value
-    assert (model.kind, model.exact, model.relaxation) == ("cvxpy", False, True)
-    with pytest.raises(ValueError, match="form 'compact-cvxpy' is a relaxation"):
-        model.extract()
-
-
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("form", ["compact", "compact-cvxpy"])
-def test_a_schedule_is_a_solution_of_the_compact_form(form: str, allocations: Any) -> None:
+def test_a_schedule_is_a_solution_of_the_compact_form(allocations: Any) -> None:
     problem = queue_of(5, jobs=25, allocations=allocations, free=[8, 5])
     result = lp_selector(problem)
-    model = problem.build(form)
+    model = problem.build("compact")
     model.embed(result.solution)
-    if form == "compact":
-        blocks: Blocks = model.native
-        assert blocks.V @ blocks.z == pytest.approx(result.objective)
-        assert (blocks.J @ blocks.z <= 1).all()
-        assert (blocks.left(blocks.z) >= 0).all()
-    else:
-        assert model.native.objective.value == pytest.approx(result.objective)
-        assert all(np.max(row.violation()) < 1e-9 for row in model.native.constraints)
+    blocks: Blocks = model.native
+    assert blocks.V @ blocks.z == pytest.approx(result.objective)
+    assert (blocks.J @ blocks.z <= 1).all()
+    assert (blocks.left(blocks.z) >= 0).all()
+    assert (model.exact, model.relaxation) == (False, True)
+    with pytest.raises(ValueError, match="form 'compact' is a relaxation"):
+        model.extract()
 
 
 # -- by density -----------------------------------------------------------------------------------
