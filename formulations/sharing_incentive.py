@@ -47,12 +47,9 @@ GPU. The quota is all GPUs by the users' weights, also of users who are idle, wh
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from heapq import heappop, heappush
-from operator import itemgetter
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -69,8 +66,6 @@ from .problem import Described, Goal, Model, Sense, build, check_instance
 Reading = Literal["sharing", "wait", "stretch"]
 #: seconds a job that the wait alone counts for at least
 LEAST_WAIT = 60
-#: jobs of a user from which on machine code is worth loading
-MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -254,30 +249,12 @@ def _alone(instance: Instance[Any]) -> _Alone:
     times = [0] * len(jobs)
     for user, own in members.items():
         rows = [(jobs[j].release, seconds[j], jobs[j].gpus) for j in own]
-        for j, time in zip(own, _flows(rows, quotas[user]), strict=True):
+        for j, time in zip(own, alone_flows(rows, quotas[user]), strict=True):
             times[j] = time
     sums = {user: sum(times[j] for j in own) for user, own in members.items()}
     busy = {user: sum(seconds[j] for j in own) for user, own in members.items()}
     releases = {user: sum(jobs[j].release for j in own) for user, own in members.items()}
     return _Alone(members, quotas, tuple(times), sums, busy, releases)
-
-
-def _flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:
-    """As :func:`alone_flows`, by machine code where there are many jobs and all fits 64 bits."""
-    most, unit = quota.as_integer_ratio()
-    areas = [seconds * gang * unit for _, seconds, gang in rows]
-    last = max((row[0] for row in rows), default=0) + sum(areas) // most + 2 * len(rows)
-    if len(rows) < MANY or max(last, sum(areas), most) >= 2**62:
-        return alone_flows(rows, quota)
-    from .alone_core import flows  # numba loads slowly
-
-    release, _, gang = np.array(rows, dtype=np.int64).T
-    order = np.argsort(release, kind="stable")
-    left = np.array(areas, dtype=np.int64)[order]
-    times = np.empty(len(rows), dtype=np.int64)
-    times[order] = flows(release[order], gang[order] * unit, left, most)
-    found: list[int] = times.tolist()
-    return found
 
 
 def alone_flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:
@@ -296,50 +273,13 @@ def alone_flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[i
     >>> alone_flows([(0, 3, 1), (4, 1, 1)], Fraction(1, 2))
     [6, 4]
     """
+    from .alone_core import flows  # numba loads slowly
+
     most, unit = quota.as_integer_ratio()
     order = sorted(range(len(rows)), key=lambda j: rows[j][0])
-    release = [rows[j][0] for j in order]
-    rate = [rows[j][2] * unit for j in order]
-    waiting: list[tuple[int, int]] = []  # (area left, place in the order)
-    # with their gangs, by rate and rising (area left + rate x now, place): that sum stays
-    running: dict[int, list[tuple[int, int]]] = {r: [] for r in sorted(set(rate))}
-    ends, come, now, room = [0] * len(rows), 0, 0, most
-    while True:
-        upto = min([-(-jobs[0][0] // r) for r, jobs in running.items() if jobs], default=-1)
-        if waiting and room:  # the first one has what is left
-            end = now - -waiting[0][0] // room
-            upto = end if upto < 0 else min(upto, end)
-        if come < len(order):
-            upto = release[come] if upto < 0 else min(upto, release[come])
-        if upto < 0:
-            break
-        if waiting and room:
-            area, place = waiting[0]
-            area -= room * (upto - now)
-            if area > 0:
-                waiting[0] = area, place
-            else:
-                heappop(waiting)
-                ends[place] = upto
-        now = upto
-        for r, jobs in running.items():
-            while jobs and jobs[0][0] <= r * now:
-                ends[jobs.pop(0)[1]] = now
-                room += r
-        while come < len(order) and release[come] == now:
-            heappush(waiting, (rows[order[come]][1] * rate[come], come))
-            come += 1
-        while waiting:  # who runs and is not among the least waits
-            tails = [(jobs[-1][0] - r * now, jobs[-1][1]) for r, jobs in running.items() if jobs]
-            last = max(tails, default=waiting[0])
-            if last <= waiting[0]:
-                break
-            r = rate[last[1]]
-            running[r].pop()
-            room += r
-            heappush(waiting, last)
-        while waiting and rate[waiting[0][1]] <= room:
-            area, place = heappop(waiting)
-            insort(running[rate[place]], (area + rate[place] * now, place))
-            room -= rate[place]
-    return [ends[place] - rows[j][0] for place, j in sorted(enumerate(order), key=itemgetter(1))]
+    columns = [(r, d * unit, p * d * unit) for r, p, d in (rows[j] for j in order)]
+    release, rate, left = ([row[k] for row in columns] for k in range(3))
+    times = [0] * len(rows)
+    for j, time in zip(order, flows(release, rate, left, most), strict=True):
+        times[j] = time
+    return times

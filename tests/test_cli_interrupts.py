@@ -215,9 +215,7 @@ def test_warm_up_runs_its_parts(
 RARE = """
 from gangsched.cli import warm_up
 warm_up._run(warm_up.BOUNDS)
-from gangsched.formulations import alone_core
 from gangsched.solvers.ours.irmp import fluid
-assert alone_core._run.machine_code.signatures
 assert fluid._complete_all.signatures
 """
 

@@ -92,7 +92,7 @@ def _run_tiny(part: Part) -> None:
             longest_waits(found.runs["fifo"])
         earning = registry.EARNING[0]
         replay(registry.PROBLEMS["irmp"].tiny(), {earning: registry.policy(earning)[1]})
-        _run_rare_steps(Cluster.of_sizes([2]))
+        _run_rare_steps()
     elif len(part) == 2:
         registry.warm_up(*part)
     else:
@@ -106,12 +106,10 @@ def _run_tiny(part: Part) -> None:
             )
 
 
-def _run_rare_steps(cluster: Cluster) -> None:
-    """What something tiny does not need: many jobs of a user, and relaxations."""
+def _run_rare_steps() -> None:
+    """What something tiny does not need: relaxations."""
     from ..analysis.proofs.bound import bound
-    from ..formulations.sharing_incentive import MANY, SharingIncentive
 
-    SharingIncentive(Instance(cluster, [Job(id=str(j), gpus=1, work=1) for j in range(MANY)]))
     for entry in registry.PROBLEMS.values():
         for relax in entry.extras.relaxations.values():
             bound(relax(entry.tiny()))

@@ -6,19 +6,9 @@ import numpy as np
 
 from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
+from ...instances.heaps import before, pop, push, sort
 from ...instances.model import FULL_SPEED
-from .pool_core import _before, _pop, _push
-
-
-@inner
-def _sort(running: Ints, runs: int, key: Floats) -> None:
-    """Sort by insertion, as the order has hardly changed."""
-    for i in range(1, runs):
-        job, at = running[i], i
-        while at > 0 and _before(key, job, running[at - 1]):
-            running[at] = running[at - 1]
-            at -= 1
-        running[at] = job
+from .repacking_core import with_room
 
 
 @inner
@@ -42,7 +32,7 @@ def _first_waiting(
     for k in range(widths.size):
         if (
             size[k] > 0
-            and (best < 0 or _before(key, heap[first[k]], best))
+            and (best < 0 or before(key, heap[first[k]], best))
             and _room(k, choice, widths[k], free) >= 0
         ):
             best = heap[first[k]]
@@ -81,7 +71,7 @@ def _pause(
         new[job] = -1
         done = (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
         key[job] = (left[job] - done) * scale[job]
-    _sort(running, runs, key)
+    sort(running, runs, key)
 
 
 @inner
@@ -96,17 +86,6 @@ def _begin(
             on[job], since[job] = new[job], now
         upto = min(upto, since[job] - (-left[job] * FULL_SPEED // speeds[job, on[job]]))
     return upto
-
-
-@compiled
-def _with_piece(pieces: Ints, count: int, job: int, start: int, end: int, model: int) -> Ints:
-    """The pieces with one more, in twice the room where they are full."""
-    if count == len(pieces):
-        more = np.empty((2 * count, 4), dtype=np.int64)
-        more[:count] = pieces
-        pieces = more
-    pieces[count] = job, start, end, model
-    return pieces
 
 
 @compiled
@@ -132,7 +111,7 @@ def schedule_models(
             now = max(now, release[order[come]])
         while come < n and release[order[come]] <= now:
             job = order[come]
-            _push(heap, key, first[kind[job]], size[kind[job]], job)
+            push(heap, key, first[kind[job]], size[kind[job]], job)
             size[kind[job]] += 1
             waits += 1
             come += 1
@@ -140,10 +119,10 @@ def schedule_models(
         free, stays, i = capacity.copy(), 0, 0
         best = _first_waiting(heap, first, size, widths, key, cheap, free)
         while i < runs or best >= 0:
-            fresh = best >= 0 and (i == runs or _before(key, best, running[i]))
+            fresh = best >= 0 and (i == runs or before(key, best, running[i]))
             if fresh:
                 job, k = best, kind[best]
-                _pop(heap, key, first[k], size[k])
+                pop(heap, key, first[k], size[k])
                 size[k] -= 1
                 waits -= 1
             else:
@@ -156,7 +135,7 @@ def schedule_models(
                 kept[stays] = job
                 stays += 1
             else:  # it may still find room beside those that move
-                _push(heap, key, first[k], size[k], job)
+                push(heap, key, first[k], size[k], job)
                 size[k] += 1
                 waits += 1
             if fresh or (best >= 0 and _room(kind[best], cheap, gpus[best], free) < 0):
@@ -171,7 +150,8 @@ def schedule_models(
             job = running[i]
             if new[job] != on[job]:
                 if now > since[job]:
-                    pieces = _with_piece(pieces, count, job, since[job], now, on[job])
+                    pieces = with_room(pieces, count, 1)
+                    pieces[count] = job, since[job], now, on[job]
                     count += 1
                     left[job] -= (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
                 key[job] = left[job] * scale[job]
@@ -183,7 +163,8 @@ def schedule_models(
         for i in range(stays):
             job = kept[i]
             if (upto - since[job]) * speeds[job, on[job]] // FULL_SPEED >= left[job]:
-                pieces = _with_piece(pieces, count, job, since[job], upto, on[job])
+                pieces = with_room(pieces, count, 1)
+                pieces[count] = job, since[job], upto, on[job]
                 on[job], new[job], count = -1, -1, count + 1
             else:
                 running[runs] = job

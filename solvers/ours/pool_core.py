@@ -8,45 +8,7 @@ import numpy as np
 
 from ...instances.arrays import Floats, Ints
 from ...instances.compiled import inlined, inner, tiered
-
-
-@inner
-def _before(key: Floats, one: int, other: int) -> bool:
-    """Whether a job comes before another; ties by number."""
-    return key[one] < key[other] or (key[one] == key[other] and one < other)
-
-
-@inner
-def _push(heap: Ints, key: Floats, first: int, size: int, job: int) -> None:
-    """Put a job into the heap that begins at `first`: the least key is on top, ties by number."""
-    at = size
-    while at > 0:
-        above = (at - 1) // 2
-        other = heap[first + above]
-        if key[other] < key[job] or (key[other] == key[job] and other < job):
-            break
-        heap[first + at] = other
-        at = above
-    heap[first + at] = job
-
-
-@inner
-def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
-    """Take the top off."""
-    top, job = heap[first], heap[first + size - 1]
-    size -= 1
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size:
-            below += _before(key, heap[first + below + 1], heap[first + below])
-        other = heap[first + below]
-        if key[job] < key[other] or (key[job] == key[other] and job < other):
-            break
-        heap[first + at] = other
-        at = below
-    heap[first + at] = job
-    return np.int64(top)
+from ...instances.heaps import before, pop, push
 
 
 @inner
@@ -58,7 +20,7 @@ def _first_waiting(
     for k in range(widths.size):
         if size[k] > 0 and widths[k] <= free:
             job = heap[first[k]]
-            if best < 0 or _before(key, job, best):
+            if best < 0 or before(key, job, best):
                 best = job
     return best
 
@@ -105,7 +67,7 @@ def _note_piece(p: _Pool, pieces: Ints, job: int, end: int) -> None:
 def _wait(p: _Pool, job: int) -> None:
     """Put a job among those that wait."""
     k = p.kind[job]
-    _push(p.heap, p.key, p.first[k], p.size[k], job)
+    push(p.heap, p.key, p.first[k], p.size[k], job)
     p.size[k] += 1
     p.state[WAITS] += 1
 
@@ -126,7 +88,7 @@ def _run(p: _Pool, job: int) -> None:
 def _start(p: _Pool, job: int) -> None:
     """Let the first of its kind that waits run."""
     k = p.kind[job]
-    _pop(p.heap, p.key, p.first[k], p.size[k])
+    pop(p.heap, p.key, p.first[k], p.size[k])
     p.size[k] -= 1
     p.state[WAITS] -= 1
     p.since[job] = p.state[NOW]
@@ -200,7 +162,7 @@ def _stop_last(p: _Pool, pieces: Ints) -> None:
         count += 1
     best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, p.state[FREE])
     while count > 0 or best >= 0:
-        if best >= 0 and (count == 0 or _before(p.key, best, p.last[count - 1])):
+        if best >= 0 and (count == 0 or before(p.key, best, p.last[count - 1])):
             _start(p, best)
         else:
             count -= 1

@@ -36,7 +36,7 @@ def _give_back(segment: Ints, entries: Ints, free: Ints) -> None:
 
 
 @compiled
-def _with_room(rows: Ints, count: int, more: int) -> Ints:
+def with_room(rows: Ints, count: int, more: int) -> Ints:
     """The rows, in twice the room where there is none for more."""
     if count + more <= len(rows):
         return rows
@@ -114,13 +114,13 @@ def place_gangs(
                     segments[at[j], 2] = now
                     _give_back(segments[at[j]], entries, free)
                     at[j] = -1
-        segments = _with_room(segments, count, last)
+        segments = with_room(segments, count, last)
         for one in range(2):  # those on one node first
             for i in range(last):
                 j = running[i]
                 if at[j] >= 0 or (node[j] >= 0) == (one == 1):
                     continue
-                entries = _with_room(entries, size, nodes)
+                entries = with_room(entries, size, nodes)
                 at[j], left = count, gang[j]
                 segments[count, 0], segments[count, 1], segments[count, 3] = j, now, size
                 while left > 0:

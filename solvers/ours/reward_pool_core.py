@@ -12,6 +12,7 @@ import numpy as np
 
 from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
+from .repacking_core import with_room
 
 NEVER = 2**62
 #: of the search: jobs around one, by release, that it looks at; most of them that it takes out
@@ -159,14 +160,6 @@ def _gathered(pieces: Ints, head: Ints, count: Ints, used: Ints) -> Ints:
     return new
 
 
-@compiled
-def _larger(pieces: Ints, used: Ints) -> Ints:
-    """The pieces, in more than twice the room."""
-    new = np.empty((2 * len(pieces) + used[0], 2), dtype=np.int64)
-    new[: used[1]] = pieces[: used[1]]
-    return new
-
-
 @inner
 def _drawn(draw: Floats, row: Ints, ptr: Ints, rank: Ints, todo: Ints) -> int:
     """Draw a job that wants in, and those that come out or may come in with it; how many.
@@ -290,7 +283,7 @@ def fill_pool(
                     anchors, origin, width, pieces, used,
                 )  # fmt: skip
                 if row[j] == -2:
-                    pieces = _larger(pieces, used)
+                    pieces = with_room(pieces, used[1], len(pieces) + used[0])
             count[j] = used[1] - head[j]
             if row[j] >= 0:
                 won += worth[row[j]]

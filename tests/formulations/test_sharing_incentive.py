@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import gangsched as gs
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
-from gangsched.formulations import SharingIncentive, sharing_incentive
-from gangsched.formulations.alone_core import flows
+from gangsched.formulations import SharingIncentive
 from gangsched.formulations.sharing_incentive import alone_flows
 from gangsched.instances import Cluster, Instance, Job, Segment, User
 from gangsched.instances.schedule import Schedule
@@ -58,25 +57,20 @@ def test_alone_is_what_its_definition_says(rows: list[Row], quota: Fraction) -> 
     arrays = [np.array(column, dtype=np.int64) for column in (releases, rates, left, found)]
     COMPILED[kernels.alone_flows](*arrays[:3], most, arrays[3])
     assert arrays[3].tolist() == found
-    assert flows(*arrays[:2], np.array(left, dtype=np.int64), most).tolist() == found
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_many_jobs_are_alone_as_few_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Machine code, in any order of the jobs, and plain Python where numbers are too large."""
-    rng = np.random.default_rng(seed)
-    size = 400
-    rows = [
-        (int(rng.integers(0, 900)), int(rng.integers(1, 60)), int(2 ** rng.integers(0, 5)))
-        for _ in range(size)
-    ]
-    quota = Fraction(int(rng.integers(20, 200)), int(rng.integers(1, 9)))
-    plain = alone_flows(rows, quota)
-    monkeypatch.setattr(sharing_incentive, "MANY", size)
-    monkeypatch.setattr(sharing_incentive, "alone_flows", None)
-    assert sharing_incentive._flows(rows, quota) == plain
-    with pytest.raises(TypeError):  # 64 bits are not enough
-        sharing_incentive._flows([(r, p * 2**53, d) for r, p, d in rows], quota)
+@given(st.lists(row, min_size=1, max_size=9), quotas)
+def test_alone_numbers_may_be_larger_than_64_bits(rows: list[Row], quota: Fraction) -> None:
+    """With all times so many seconds, as fast gangs end as much later."""
+    scale = 2**64 * quota.numerator
+    many = [(r * scale, p * scale, d) for r, p, d in rows]
+    ends = alone_flows(many, quota)
+    most, unit = quota.as_integer_ratio()
+    many.sort(key=lambda row: row[0])
+    left = [unit * p * d for _, p, d in many]
+    columns = [r for r, _, _ in many], [unit * d for _, _, d in many], left
+    found = plainly(kernels.alone_flows, True, *columns, most, [0] * len(rows))
+    assert sorted(ends) == sorted(found)
 
 
 def test_a_gang_wider_than_the_quota_runs_slower() -> None:

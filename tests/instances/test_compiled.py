@@ -415,7 +415,8 @@ def test_prices_machines_and_pools_are_alike_to_64_bits(rows: Any, data: Any) ->
     assert_equal(*both(lambda: price_core.evaluate(*floats, edges, prices / 7)))
     assert_equal(*both(lambda: fast_machine.run(release, need)))
     assert_equal(*both(lambda: fast_machine.run(release, need, gang)))
-    assert_equal(*both(lambda: alone_core.flows(release, gang, need * gang, 8)))
+    areas = [column.tolist() for column in (release, gang, need * gang)]
+    assert_equal(*both(lambda: alone_core.flows(*areas, 8)))
     kinds, kind = np.unique(gang, return_inverse=True)
     pool = np.argsort(release, kind="stable"), release, need, gang, kind, kinds
     for dynamic in (False, True):

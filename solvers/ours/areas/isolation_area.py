@@ -22,7 +22,7 @@ from ...policy import (
     State,
     ranked,
 )
-from .isolation_area_core import PARTS, advance, weigh
+from .isolation_area_core import PARTS, advance, weight
 from .isolation_rule import by_isolation
 
 
@@ -84,13 +84,15 @@ class _Isolation:
             self.queue = np.hstack([self.queue, more])
         quota = np.maximum(np.floor(PARTS * _quota(state)), 1).astype(np.int64)
         advance(
-            new, state.release, user, state.rank, PARTS * state.gpus, self.area, quota, self.queue,
-            self.count, self.alone, self.since, state.now,
+            new, 0, new.size, state.release, user, state.rank, PARTS * state.gpus, self.area,
+            quota, self.queue, self.count, self.alone, self.since, state.now,
         )  # fmt: skip
         self.since = state.now
         flow = self.done.copy()
         np.add.at(flow, user[self.active], state.now - state.release[self.active])
-        self.weights = weigh(flow, self.alone, self.policy.power, self.policy.size)
+        power, size = float(self.policy.power), float(self.policy.size)
+        sums = zip(flow.tolist(), self.alone.tolist(), strict=True)
+        self.weights = np.array([weight(*both, power, size) for both in sums])
 
     def save(self) -> dict[str, Any]:
         """Return the state of the session, as plain data."""

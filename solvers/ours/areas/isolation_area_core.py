@@ -7,10 +7,9 @@ the time has come: its reference.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
-
-from ....instances.arrays import Floats, Ints
+from ....instances.arrays import Ints
 from ....instances.compiled import compiled, inner
 
 PARTS = 1_000  #: of a GPU, in which quotas are counted
@@ -37,15 +36,6 @@ def weight(flow: int, total: int, power: float, size: float) -> float:
     return found
 
 
-@compiled
-def weigh(flow: Ints, total: Ints, power: float, size: float) -> Floats:
-    """Weights of users, of the flow times so far of their jobs, here and alone."""
-    weights = np.empty(flow.size)
-    for u in range(flow.size):
-        weights[u] = weight(flow[u], total[u], power, size)
-    return weights
-
-
 @inner
 def _later(area: Ints, rank: Ints, one: int, other: int) -> bool:
     """Whether a job comes after another one."""
@@ -58,7 +48,12 @@ def advance_users(
     new: Ints, first: int, last: int, release: Ints, user: Ints, rank: Ints, rate: Ints,
     area: Ints, quota: Ints, queue: Ints, count: Ints, total: Ints, since: int, until: int,
 ) -> None:  # fmt: skip
-    """As :func:`advance`, for compiled functions, with some of the `new` ones."""
+    """Let each user's own run go on from `since` to `until`, with new[first:last] by their release.
+
+    By job `rate` is the gang, and `area` what is left of it times the run time; with `quota` by
+    user in the same unit. Row u of `queue` has the `count[u]` jobs of u that are not complete, and
+    `total[u]` is the sum of their flow times so far and of those that are.
+    """
     for u in range(quota.size):
         now, i, n = since, first, count[u]
         row = queue[u]
@@ -115,17 +110,6 @@ def advance_users(
 
 
 @compiled
-def advance(
-    new: Ints, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
-    queue: Ints, count: Ints, total: Ints, since: int, until: int,
-) -> None:  # fmt: skip
-    """Let each user's own run go on from `since` to `until`, with `new` jobs by their release.
-
-    By job `rate` is the gang, and `area` what is left of it times the run time; with `quota` by
-    user in the same unit. Row u of `queue` has the `count[u]` jobs of u that are not complete, and
-    `total[u]` is the sum of their flow times so far and of those that are.
-    """
-    advance_users(
-        new, 0, new.size, release, user, rank, rate, area, quota, queue, count, total, since,
-        until,
-    )  # fmt: skip
+def advance(*columns: Any) -> None:
+    """As :func:`advance_users`, for a session in Python."""
+    advance_users(*columns)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp
 from ....instances.compiled import compiled
+from ....instances.heaps import pop, push
 from .pricing import Classes, worker_caps
 
 __all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]
@@ -145,8 +146,8 @@ def _complete_all(
     cheapest: Any, gains: Any, times: Any,
 ) -> None:  # fmt: skip
     slots = cheapest.shape[1]
-    key = np.empty(2 * slots + 2)
-    held = np.empty(2 * slots + 2)
+    key, held = np.empty(2 * slots), np.empty(2 * slots)  # of what can be bought: - price, and size
+    heap = np.empty(2 * slots, dtype=np.int64)  # what is bought, the dearest on top
     for j in range(floor.size):
         gains[j], times[j] = floor[j], -1
         count, trained, cost = 0, 0.0, 0.0
@@ -156,41 +157,17 @@ def _complete_all(
             for k in range(2):
                 if size[j, k] > 0:
                     price = workers[j, k] * cheapest[0, t] + ps[j] * cheapest[1, t]
-                    _push(key, held, count, price, size[j, k])
+                    key[2 * t + k], held[2 * t + k] = -price, size[j, k]
+                    push(heap, key, 0, count, 2 * t + k)
                     count += 1
                     trained += size[j, k]
                     cost += price * size[j, k]
-            while count > 0 and trained - held[0] >= batches[j]:
-                trained -= held[0]
-                cost -= key[0] * held[0]
+            while count > 0 and trained - held[heap[0]] >= batches[j]:
+                top = pop(heap, key, 0, count)
+                trained -= held[top]
+                cost += key[top] * held[top]
                 count -= 1
-                _drop(key, held, count)
             if trained >= batches[j]:
-                gain = values[j, t + 1] - cost + (trained - batches[j]) * key[0]
+                gain = values[j, t + 1] - cost - (trained - batches[j]) * key[heap[0]]
                 if gain > gains[j]:
                     gains[j], times[j] = gain, t + 1
-
-
-@compiled
-def _push(key: Any, held: Any, at: Any, price: Any, size: Any) -> None:
-    """Into a heap with the dearest on top."""
-    while at > 0 and key[(at - 1) // 2] < price:
-        key[at], held[at] = key[(at - 1) // 2], held[(at - 1) // 2]
-        at = (at - 1) // 2
-    key[at], held[at] = price, size
-
-
-@compiled
-def _drop(key: Any, held: Any, count: Any) -> None:
-    """Put the last of `count + 1` into the place of the top."""
-    price, size = key[count], held[count]
-    at = 0
-    while 2 * at + 1 < count:
-        child = 2 * at + 1
-        if child + 1 < count and key[child + 1] > key[child]:
-            child += 1
-        if key[child] <= price:
-            break
-        key[at], held[at] = key[child], held[child]
-        at = child
-    key[at], held[at] = price, size

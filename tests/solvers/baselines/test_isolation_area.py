@@ -59,6 +59,8 @@ def test_users_alone_as_jobs_come(seed: int) -> None:
         new = np.arange(known, int(np.searchsorted(release, now, side="right")))
         advance(
             new,
+            0,
+            new.size,
             release,
             user,
             np.arange(count),
