@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,16 +40,14 @@ SLOTS = 2048
 LEVELS = tuple(float(x) for x in sorted({round(2 ** (k / 4)) for k in range(4 * 14 + 1)}))
 
 PREEMPTING = (GANDIVA, HIVED)
-POLICIES: Mapping[str, Solve] = MappingProxyType(
-    {
-        ASTRAEA: astraea,
-        BATCH: batch_sche,
-        GANDIVA: gandiva_like,
-        HIVED: hived_like,
-        FIFO: partial(online, params=OnlineParams(by="fifo")),
-        LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
-    }
-)
+POLICIES: Mapping[str, Solve] = {
+    ASTRAEA: astraea,
+    BATCH: batch_sche,
+    GANDIVA: gandiva_like,
+    HIVED: hived_like,
+    FIFO: partial(online, params=OnlineParams(by="fifo")),
+    LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
+}
 
 
 # --- workloads -----------------------------------------------------------------------------------

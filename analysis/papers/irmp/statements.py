@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
-from types import MappingProxyType
 
 from ..study import Statement, Study
 from ..verdicts import SEEDS_DISAGREE, Place, Write, each, mean
@@ -21,17 +20,15 @@ OWN = (FIFO, LIST)
 
 TRUE, CLIPPED, IDEAL = "true", "clipped", "ideal"
 SCALE = "scale"
-COUNTINGS: Mapping[str, str] = MappingProxyType(
-    {TRUE: "true revenue", CLIPPED: "losses as zero", IDEAL: "ideal revenue"}
-)
+COUNTINGS: Mapping[str, str] = {
+    TRUE: "true revenue", CLIPPED: "losses as zero", IDEAL: "ideal revenue",
+}  # fmt: skip
 #: printed: times of Astraea's revenue over that of others, by jobs and by nodes
-PRINTED: Mapping[str, Mapping[str, float]] = MappingProxyType(
-    {
-        "jobs": {BATCH: 1.58, GANDIVA: 1.24, HIVED: 1.35},
-        "servers": {BATCH: 1.63, GANDIVA: 1.22, HIVED: 1.46},
-    }
-)
-FASTER: Mapping[str, float] = MappingProxyType({GANDIVA: 0.83, HIVED: 0.67})
+PRINTED: Mapping[str, Mapping[str, float]] = {
+    "jobs": {BATCH: 1.58, GANDIVA: 1.24, HIVED: 1.35},
+    "servers": {BATCH: 1.63, GANDIVA: 1.22, HIVED: 1.46},
+}
+FASTER: Mapping[str, float] = {GANDIVA: 0.83, HIVED: 0.67}
 LIMIT = 1.2  # of a quantity that is not sensitive
 NOT_POSITIVE = "the revenue of a seed is not positive"
 

@@ -32,9 +32,10 @@ Training Jobs With Different User Demands", IEEE TC 73(6), 2024, Sections III-C2
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,16 +55,7 @@ from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
 from .conditions import conditions
-from .runs import (
-    POLICIES,
-    SIZES,
-    DeadlineWorkload,
-    Make,
-    Sizes,
-    cell_of,
-    density_of,
-    hostile_of,
-)
+from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes
 
 SEEDS = (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
@@ -83,32 +75,36 @@ MINUTES = tuple(float(minute) for minute in range(0, 151, 5))
 # --- cells: every policy on every workload, with every seed ---------------------------------------
 
 
-def _on(
-    names: Iterable[str], policies: Mapping[str, Make], sizes: Sizes, seeds: Sequence[int]
-) -> Iterator[FigureCell]:
-    for name in names:
-        for label, make in policies.items():
-            for seed in seeds:
-                yield cell_of(name, label, DeadlineWorkload(name, sizes[name[0]], seed), make)
+class _Sweep(NamedTuple):
+    """Policies on workloads; at each x, if there are some, both may be others, by the label."""
+
+    names: Sequence[str]
+    policies: Mapping[str, Make]
+    xs: Sequence[int | None] = (None,)
+    named: Callable[[str], str] = str
+    vary: Callable[[str, DeadlineWorkload, Any, int], tuple[DeadlineWorkload, Make]] = (
+        lambda label, load, make, x: (load, make)
+    )
+
+    def cells(self, sizes: Sizes, seeds: Sequence[int]) -> Iterator[FigureCell]:
+        """Yield the cells of each policy; workloads without a size have their own."""
+        places = product(self.names, self.policies.items(), self.xs, seeds)
+        for name, (label, make), x, seed in places:
+            load = DeadlineWorkload(name, sizes.get(name[0]), seed)
+            if x is not None:
+                load, make = self.vary(label, load, make, x)
+            yield runs.cell_of(self.named(name), label, load, make, x)
 
 
-def _along(
-    place: tuple[str, str],
-    policies: Mapping[str, Make],
-    xs: Iterable[int],
-    sizes: Sizes,
-    seeds: Sequence[int],
-    vary: Callable[[DeadlineWorkload, int], DeadlineWorkload],
-    tuned: Callable[[Any, int], Make] = lambda make, x: make,
-) -> Iterator[FigureCell]:
-    """`place`: of the label and the workload; `vary` and `tuned` make workload and policy of x."""
-    (instance, name), size = place, sizes[place[1][0]]
-    for label, make in policies.items():
-        for x in xs:
-            for load in (vary(DeadlineWorkload(name, size, seed), x) for seed in seeds):
-                yield cell_of(instance, label, load, tuned(make, x), x)
+def _cells(
+    *sweeps: _Sweep, bounds: bool = True, sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS
+) -> list[FigureCell]:
+    """The runs of sweeps, with the bounds of all workloads."""
+    cells = [cell for sweep in sweeps for cell in sweep.cells(sizes, seeds)]
+    return runs.and_bounds(cells) if bounds else cells
 
 
+PLAIN: Mapping[str, Make] = {said.UNISCHED: UniSchedPolicy}
 BRIEF_LEASES = partial(UniSchedPolicy, profiling="none", lease=120, be_lease=60)
 
 
@@ -118,19 +114,14 @@ def _testbeds(jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = SEEDS) ->
     labels = [said.PAYING, said.PRINTED_REWARD, said.KNOWN, said.BRISK]
     for name in ("GENIE", "Hydra", "Optimus", said.EDF):
         labels += [said.knows(name, information) for information in said.INFORMATION]
-    names = [(said.testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
-    cells = [
-        cell_of(name, label, DeadlineWorkload(name, None, seed), policies[label])
-        for name, _ in names
-        for label in labels
-        for seed in seeds
-    ]
+    names = {said.testbed_of(m, printed=p): m for p in (False, True) for m in jobs}
     printed = [
         FigureCell(instance=name, policy=label, run=given, workload=values)
-        for name, m in names
+        for name, m in names.items()
         for label, values in said.PRINTED_TESTBED.get(m, {}).items()
     ]
-    return runs.and_bounds(cells) + printed
+    sweep = _Sweep([*names], {label: policies[label] for label in labels})
+    return _cells(sweep, seeds=seeds) + printed
 
 
 def _rewards() -> Iterator[FigureCell]:
@@ -166,36 +157,36 @@ def _worth(seconds: int, *, profiled: bool) -> float:
     return short(value) or 0.0
 
 
-def _schedulers(
-    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, policies: Mapping[str, Make] = POLICIES
-) -> list[FigureCell]:
-    """By workload; and by job density on H_MIX2."""
-    dense = {
-        name: make
-        for name, make in policies.items()
-        if name not in (said.PRINTED_REWARD, "FIFO") and "rigid" not in name
-    }
-    place = said.DENSITY, "H_MIX2"
-    by_density = _along(place, dense, DENSITIES, sizes, seeds, density_of)
-    return runs.and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
+SCHEDULERS = (
+    _Sweep(WORKLOADS, POLICIES),
+    _Sweep(
+        ("H_MIX2",),
+        {
+            name: make
+            for name, make in POLICIES.items()
+            if name not in (said.PRINTED_REWARD, "FIFO") and "rigid" not in name
+        },
+        DENSITIES,
+        lambda name: said.DENSITY,
+        lambda label, load, make, x: (replace(load, density=None if x == 100 else x), make),
+    ),
+)
 
 
 def _errors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, curves: int = 150
 ) -> Iterator[FigureCell]:
     """Of run times at half the work, and of epochs of so many trainings as workloads have them."""
-    for cell in _on(WORKLOADS[:3], {said.UNISCHED: UniSchedPolicy}, sizes, seeds):
-        yield replace(cell, instance=f"(d) {cell.instance}")
+    sweep = _Sweep(WORKLOADS[:3], PLAIN, named="(d) {}".format)
+    yield from _cells(sweep, bounds=False, sizes=sizes, seeds=seeds)
     modes: Mapping[str, Mode] = {
         said.UNISCHED: "calibrated", said.ENSEMBLE: "ensemble", said.MAXIMUM: "maximum",
     }  # fmt: skip
-    for label, mode in modes.items():
-        for x in SEEN:
-            for seed in seeds:
-                yield FigureCell(
-                    instance=said.TRAININGS, policy=label, run=_epochs, x=x, seed=seed, make=mode,
-                    workload=Trainings(curves, seed), same=f"{mode}, {x} %, {curves}, {seed}",
-                )  # fmt: skip
+    for (label, mode), x, seed in product(modes.items(), SEEN, seeds):
+        yield FigureCell(
+            instance=said.TRAININGS, policy=label, run=_epochs, x=x, seed=seed, make=mode,
+            workload=Trainings(curves, seed), same=f"{mode}, {x} %, {curves}, {seed}",
+        )  # fmt: skip
 
 
 #: parts of a training, in %, after which epochs are predicted in Fig. 7(c)
@@ -216,10 +207,6 @@ def _epochs(cell: FigureCell) -> Values:
     return {"mean": short(100 * point.mean), "median": short(100 * point.median)}
 
 
-def _plain(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
-    return _on(WORKLOADS, {said.UNISCHED: UniSchedPolicy}, sizes, seeds)
-
-
 def _by_kind(finished: Finished) -> Finished:
     """Suspensions of the two kinds of job, as if they were policies."""
     kinds = ("SLO", "slo_suspensions"), ("best effort", "be_suspensions")
@@ -230,35 +217,25 @@ def _by_kind(finished: Finished) -> Finished:
     ]
 
 
-def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
-    """With the bounds of all workloads."""
-    return runs.and_bounds(_estimators(sizes, seeds))
-
-
-def _estimators(sizes: Sizes, seeds: Sequence[int]) -> Iterator[FigureCell]:
-    """UniSched without parts of its estimator; by preemption costs; and with noise."""
-    parts: Mapping[str, Make] = {
+#: UniSched without parts of its estimator; by preemption costs; and with noise
+PARTS = (
+    _Sweep(MIXED, {
         said.UNISCHED: UniSchedPolicy,
         said.STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=runs.PROFILERS),
         said.MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
         said.ENSEMBLE: partial(UniSchedPolicy, iterations="ensemble"),
         said.CAREFUL: partial(UniSchedPolicy, quantile=0.9),
         said.TRUE: partial(UniSchedPolicy, iterations="true"),
-    }
-    yield from _on(MIXED, parts, sizes, seeds)
-    aware: Mapping[str, Make] = {
-        said.UNISCHED: UniSchedPolicy,
-        said.UNAWARE: partial(UniSchedPolicy, sr_aware=False),
-    }
-    yield from _along(
-        (said.costs_of("H_MIX2"), "H_MIX2"), aware, FACTORS, sizes, seeds,
-        lambda load, x: replace(load, cost=x),
-    )  # fmt: skip
-    for name in ("H_MIX2", "P_MIX2"):
-        yield from _along(
-            (said.noise_of(name), name), {said.UNISCHED: UniSchedPolicy}, NOISES, sizes, seeds,
-            lambda load, x: load, lambda make, x: partial(make, noise=x / 100),
-        )  # fmt: skip
+    }),
+    _Sweep(
+        ("H_MIX2",), {**PLAIN, said.UNAWARE: partial(UniSchedPolicy, sr_aware=False)}, FACTORS,
+        said.costs_of, lambda label, load, make, x: (replace(load, cost=x), make),
+    ),
+    _Sweep(
+        ("H_MIX2", "P_MIX2"), PLAIN, NOISES, said.noise_of,
+        lambda label, load, make, x: (load, partial(make, noise=x / 100)),
+    ),
+)  # fmt: skip
 
 
 def _without_waits(finished: Finished) -> Finished:
@@ -269,33 +246,30 @@ def _without_waits(finished: Finished) -> Finished:
     ]
 
 
-def _selectors(
-    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, queues: Sequence[int] = QUEUES
-) -> list[FigureCell]:
-    """With the bounds of all workloads, and the linear program of some queues."""
-    return [*runs.and_bounds(_selections(sizes, seeds)), *_queues(queues, _program)]
+#: by lease, also with the printed rounding and without costs; and by objective
+SELECTIONS = (
+    _Sweep(
+        ("H_MIX1", "H_MIX2"),
+        {
+            **PLAIN,
+            said.PRINTED_ROUNDING: partial(UniSchedPolicy, rounding="paper"),
+            said.FREE: UniSchedPolicy,
+            said.GRID: partial(UniSchedPolicy, starts="grid"),
+        },
+        LEASES,
+        said.lease_of,
+        lambda label, load, make, x: (
+            replace(load, cost=int(label != said.FREE)),
+            partial(make, lease=60 * x),
+        ),
+    ),
+    _Sweep(WORKLOADS, {**PLAIN, said.FEASIBLE: partial(UniSchedPolicy, selector="feasible")}),
+)
 
 
-def _selections(sizes: Sizes, seeds: Sequence[int]) -> Iterator[FigureCell]:
-    """By lease, also with the printed rounding and without costs; and by objective."""
-    variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
-        said.UNISCHED: (1, UniSchedPolicy),
-        said.PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
-        said.FREE: (0, UniSchedPolicy),
-        said.GRID: (1, partial(UniSchedPolicy, starts="grid")),
-    }
-    for name in ("H_MIX1", "H_MIX2"):
-        for label, (cost, make) in variants.items():
-            yield from _along(
-                (said.lease_of(name), name), {label: make}, LEASES, sizes, seeds,
-                lambda load, x, cost=cost: replace(load, cost=cost),  # type: ignore[misc]
-                lambda make, x: partial(make, lease=60 * x),
-            )  # fmt: skip
-    choices: Mapping[str, Make] = {
-        said.UNISCHED: UniSchedPolicy,
-        said.FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
-    }
-    yield from _on(WORKLOADS, choices, sizes, seeds)
+def _selectors(queues: Sequence[int] = QUEUES, **sizes: Any) -> list[FigureCell]:
+    """With the linear program of some queues."""
+    return [*_cells(*SELECTIONS, **sizes), *_queues(queues, _program)]
 
 
 def _queues(
@@ -351,26 +325,24 @@ def _timed(problem: UniSched) -> dict[str, float]:
     return dict(zip(names, np.diff(clock).tolist(), strict=True))
 
 
-def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
-    """By share of hostile jobs."""
-    allocations: Mapping[str, Make] = {
-        said.UNISCHED: UniSchedPolicy,
+#: by share of hostile jobs
+ALLOCATIONS = _Sweep(
+    ("H_MIX2",),
+    {
+        **PLAIN,
         "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
         "exact": partial(UniSchedPolicy, allocations="exact"),
-    }
-    cells = _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, hostile_of)
-    return runs.and_bounds(cells)
-
-
-def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
-    """Chronus, with parts of UniSched, and UniSched."""
-    between: Mapping[str, Make] = {
-        said.CHRONUS: Chronus,
-        said.WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
-        said.WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
-        said.UNISCHED: UniSchedPolicy,
-    }
-    return runs.and_bounds(_on(MIXED, between, sizes, seeds))
+    },
+    SHARES,
+    vary=lambda label, load, make, x: (replace(load, hostile=x), make),
+)
+#: Chronus, with parts of UniSched, and UniSched
+BETWEEN = _Sweep(MIXED, {
+    said.CHRONUS: Chronus,
+    said.WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
+    said.WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
+    **PLAIN,
+})  # fmt: skip
 
 
 def _facts(cells: list[FigureCell]) -> dict[str, Any]:
@@ -451,7 +423,7 @@ fig5 = _figure(
 )  # fmt: skip
 fig6 = _figure(
     "fig6", "Fig. 6: schedulers by workload and by job density",
-    ("miss", "latency_ratio", "latency", "ratio"), _schedulers,
+    ("miss", "latency_ratio", "latency", "ratio"), partial(_cells, *SCHEDULERS),
     axis="job density (%)", steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig7 = _figure(
@@ -459,12 +431,13 @@ fig7 = _figure(
     _errors, axis="epochs seen (%)",
 )  # fmt: skip
 fig8 = _figure(
-    "fig8", "Fig. 8: suspensions of a job under UniSched", ("suspensions",), _plain,
+    "fig8", "Fig. 8: suspensions of a job under UniSched", ("suspensions",),
+    partial(_cells, _Sweep(WORKLOADS, PLAIN), bounds=False),
     steps=(_by_kind,),
 )  # fmt: skip
 fig9 = _figure(
     "fig9", "Fig. 9: parts of the estimator",
-    ("miss", "ratio", "metric_miss", "latency", "wait", "longest_wait"), _parts,
+    ("miss", "ratio", "metric_miss", "latency", "wait", "longest_wait"), partial(_cells, *PARTS),
     axis="x", steps=(runs.with_ratios, _without_waits),
 )  # fmt: skip
 fig10 = _figure(
@@ -483,11 +456,11 @@ fig10d = _figure(
 )  # fmt: skip
 fig11 = _figure(
     "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "ratio", "latency_ratio", "latency"),
-    _allocations, axis="hostile jobs (%)",
+    partial(_cells, ALLOCATIONS), axis="hostile jobs (%)",
     steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig12 = _figure(
     "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
-    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), _between,
+    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), partial(_cells, BETWEEN),
     steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip

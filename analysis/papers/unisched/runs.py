@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from statistics import fmean
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ class WorkloadSize:
 
 Sizes = Mapping[str, WorkloadSize]
 #: by the first letter of a workload
-SIZES: Sizes = MappingProxyType({"H": WorkloadSize(24, 300, 4), "P": WorkloadSize(10, 700, 2)})
+SIZES: Sizes = {"H": WorkloadSize(24, 300, 4), "P": WorkloadSize(10, 700, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +166,15 @@ def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
 
 Make = Callable[[], Policy]
 #: what is told run times, and can also profile as UniSched does; elastic as in the paper
-TOLD_POLICIES: Mapping[str, Make] = MappingProxyType(
-    {
-        "GENIE": partial(Genie, elastic=True),
-        "Hydra": Hydra,
-        "Optimus": partial(Optimus, elastic=True, estimates=DurationEstimates()),
-        "Themis": FinishTimeFairness,
-        EDF: EarliestDeadline,
-        "GENIE rigid": Genie,
-        "Optimus rigid": partial(Optimus, estimates=DurationEstimates()),
-    }
-)
+TOLD_POLICIES: Mapping[str, Make] = {
+    "GENIE": partial(Genie, elastic=True),
+    "Hydra": Hydra,
+    "Optimus": partial(Optimus, elastic=True, estimates=DurationEstimates()),
+    "Themis": FinishTimeFairness,
+    EDF: EarliestDeadline,
+    "GENIE rigid": Genie,
+    "Optimus rigid": partial(Optimus, estimates=DurationEstimates()),
+}
 
 
 def _profiled(make: Make) -> Policy:
@@ -185,17 +182,15 @@ def _profiled(make: Make) -> Policy:
 
 
 #: label with its information: how it is made; the order of Fig. 6
-POLICIES: Mapping[str, Make] = MappingProxyType(
-    {
-        PAYING: UniSchedPolicy,
-        knows("3Sigma", PROFILED): ThreeSigma,
-        **{knows(name, PROFILED): partial(_profiled, make) for name, make in TOLD_POLICIES.items()},
-        PRINTED_REWARD: partial(UniSchedPolicy, profiler_reward=1.0),
-        KNOWN: partial(UniSchedPolicy, profiling="none"),
-        **{knows(name, TOLD): make for name, make in TOLD_POLICIES.items()},
-        "FIFO": Fifo,
-    }
-)
+POLICIES: Mapping[str, Make] = {
+    PAYING: UniSchedPolicy,
+    knows("3Sigma", PROFILED): ThreeSigma,
+    **{knows(name, PROFILED): partial(_profiled, make) for name, make in TOLD_POLICIES.items()},
+    PRINTED_REWARD: partial(UniSchedPolicy, profiler_reward=1.0),
+    KNOWN: partial(UniSchedPolicy, profiling="none"),
+    **{knows(name, TOLD): make for name, make in TOLD_POLICIES.items()},
+    "FIFO": Fifo,
+}
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -356,13 +351,3 @@ def normalised(finished: Finished) -> Finished:
 
 def _minutes(seconds: float) -> float:
     return round(seconds / 60, 2)
-
-
-def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload at a job density."""
-    return workload if x == 100 else replace(workload, density=x)
-
-
-def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload with a share of consolidation-hostile jobs."""
-    return replace(workload, hostile=x)
