@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,17 @@ from gangsched.solvers.result import Stop
 
 ROUND = 10
 PLAIN = Rules(round_length=ROUND, lease=3 * ROUND, overhead=0)
+
+
+def stretched(run: Run, factor: int) -> Run:
+    """The same run in another unit of time."""
+    book, plan = run.records, run.schedule
+    names = ("release", "work", "visible", "first", "end", "left")
+    times = {n: np.where((c := getattr(book, n)) < 0, c, c * factor) for n in names}
+    rules = replace(run.rules, round_length=ROUND * factor, lease=3 * ROUND * factor)
+    plan = replace(plan, start=plan.start * factor, end=plan.end * factor)
+    book = replace(book, **times)
+    return replace(run, records=book, schedule=plan, rules=rules, now=run.now * factor)
 
 
 def run_of(

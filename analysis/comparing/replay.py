@@ -318,17 +318,11 @@ class _Replay:
         found = profiled_bound(self.jobs.instance, [row.run for row in rows], self.effort)
         if found is None or not holds(PROFILED, found.problem, found.bound):
             return self.found
-        more = {
-            row.name: ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
-            for row in rows
-            if any(row.run is run for run in found.runs)
-        }
-        measured = (
-            replace(row, ratios={**row.ratios, PROFILED: more[row.name]})
-            if row.name in more
-            else row
-            for row in self.found.rows
-        )
+        measured = list(self.found.rows)
+        for k, row in enumerate(measured):
+            if any(row.run is run for run in found.runs):
+                more = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+                measured[k] = replace(row, ratios={**row.ratios, PROFILED: more})
         return replace(self.found, rows=tuple(measured), profiled=found)
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:

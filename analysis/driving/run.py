@@ -294,7 +294,7 @@ class Run:
         return f"run of {self.policy!r}"
 
     @cached_property
-    def measured(self) -> dict[str, dict[str, Any]]:
+    def measured(self) -> dict[str, Any]:
         """What was measured of the run, so that it is measured once; by name of the function."""
         return {}
 

@@ -61,11 +61,6 @@ def floored(value: float, digits: int) -> float:
     return floor(round(value * size, 9)) / size
 
 
-def rounded_up(value: float) -> float:
-    """Round up to four decimals: a ratio is said to be at most this."""
-    return ceil(round(value * 1e4, 6)) / 1e4
-
-
 def shown_ratio(value: float) -> str:
     """Write a ratio with three decimals, rounded up: it is said to be "at most" this.
 
@@ -91,7 +86,7 @@ def shown_bound(value: float, sense: Sense, *, digits: int = 10) -> str:
 
 def ratio(value: float) -> str:
     """Write a certified ratio in a table: four decimals, rounded up."""
-    return f"{rounded_up(value):.4f}"
+    return f"{ceil(round(value * 1e4, 6)) / 1e4:.4f}"
 
 
 def fixed(

@@ -27,6 +27,7 @@ from .columns import (
     floored,
     footnotes,
     ratio,
+    shown_ratio,
 )
 from .conditions import Conditions, left_out, rules_in_words, seed_range
 from .loss_tables import loss_notes, loss_tables
@@ -112,7 +113,7 @@ def _fairness_limits(found: Replay, bound: Limits) -> Limits:
     if not found.fairness:
         return bound
     *_, rho = found.fairness[0]
-    return {**bound, "min_service_rho": f"≤ {_rounded_up(rho.value)}"}
+    return {**bound, "min_service_rho": f"≤ {shown_ratio(rho.value)}"}
 
 
 def _sharing_columns(found: Replay) -> tuple[Column, ...]:
@@ -143,10 +144,6 @@ def _reward_limits(found: Replay, known: Limits, bound: Limits) -> tuple[Limits,
         rows.append({STARRED.key: "any policy *", "reward": most})
     top = (found.rows[0].deadlines or {})["top_reward"]
     return (*rows, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
-
-
-def _rounded_up(value: float) -> str:
-    return f"{ceil(1000 * value) / 1000:.3f}"
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -194,7 +191,7 @@ def legend(
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
         if explain or ceil(1000 * bound.value) < 1000:
-            most = f"at most {_rounded_up(bound.value)}, {what}"
+            most = f"at most {shown_ratio(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
     return [*said, *loss_notes(found), *remarks(found)]
 

@@ -81,14 +81,8 @@ def page(found: Shown) -> str:
 # --- pictures -------------------------------------------------------------------------------------
 
 
-@singledispatch
-def figure(found: Any, points: Mapping[str, Any]) -> Any:
-    """Return the picture of a result, with points beside it."""
-    raise TypeError(f"show: a {type(found).__name__} is no result that is known here")
-
-
-@figure.register
-def _(found: SharingFrontier, points: Mapping[str, tuple[float, int]]) -> Any:
+def figure(found: SharingFrontier, points: Mapping[str, tuple[float, int]]) -> Any:
+    """Return the picture of a frontier, with points beside it."""
     from .frontier_plot import frontier_plot  # matplotlib loads slowly
 
     return frontier_plot(found, points)

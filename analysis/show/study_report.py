@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -115,15 +115,18 @@ def _text(value: object) -> str:
 
 def _lines(study: Any) -> Data:
     """A view for each measure: over the axis on each instance, or over the instances."""
-    views = []
+    views, place = [], {name: k for k, name in enumerate(study.instances)}
     for measure, heading in study.measures.items():
+        rows = [row for row in study.rows if measure in row.values]
         for instance in study.instances:
-            series = _over_axis(study, instance, measure)
-            if series:
+            own = [row for row in rows if row.instance == instance and row.x is not None]
+            series = _series((row.policy, row.x, row.values[measure]) for row in own)
+            if series := [one for one in series if len(one["x"]) > 1]:
                 name = heading if len(study.instances) == 1 else f"{heading}: {instance}"
                 views.append(_view(name, {"name": study.axis, "unit": ""}, heading, series))
-        series = _over_instances(study, measure)
-        if series:
+        own = [row for row in rows if row.x is None]
+        series = _series((row.policy, place[row.instance], row.values[measure]) for row in own)
+        if series := [one for one in series if one["x"]]:
             axis = {"name": "instance", "names": list(study.instances), "unit": ""}
             views.append(_view(heading, axis, heading, series))
     return {"chart": "lines", "of": "measure", "by": "policies", "points": True, "views": views}
@@ -133,25 +136,12 @@ def _view(name: str, x: Data, heading: str, series: Sequence[Data]) -> Data:
     return {"name": name, "x": x, "y": {"name": heading}, "series": series}
 
 
-def _over_axis(study: Any, instance: str, measure: str) -> list[Data]:
+def _series(values: Iterable[tuple[str, int, float | None]]) -> list[Data]:
+    """A line for each policy, of values at places."""
     found: dict[str, dict[int, list[float | None]]] = {}
-    for row in study.rows:
-        if row.instance == instance and row.x is not None and measure in row.values:
-            known = found.setdefault(row.policy, {}).setdefault(row.x, [])
-            known.append(row.values[measure])
-    series = [_points(policy, dict(sorted(values.items()))) for policy, values in found.items()]
-    return [one for one in series if len(one["x"]) > 1]
-
-
-def _over_instances(study: Any, measure: str) -> list[Data]:
-    places = {name: k for k, name in enumerate(study.instances)}
-    found: dict[str, dict[int, list[float | None]]] = {}
-    for row in study.rows:
-        if row.x is None and measure in row.values:
-            known = found.setdefault(row.policy, {}).setdefault(places[row.instance], [])
-            known.append(row.values[measure])
-    series = [_points(policy, dict(sorted(values.items()))) for policy, values in found.items()]
-    return [one for one in series if one["x"]]
+    for policy, x, value in values:
+        found.setdefault(policy, {}).setdefault(x, []).append(value)
+    return [_points(policy, dict(sorted(own.items()))) for policy, own in found.items()]
 
 
 def _points(policy: str, values: Mapping[int, Sequence[float | None]]) -> Data:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ...solvers.io import bound_to_dict
@@ -68,18 +69,7 @@ def waits_to_dict(found: Replay, waits: Waits) -> dict[str, Any]:
     return {
         "bound": bound_to_dict(bound),
         "rows": {
-            name: [
-                {
-                    "job": ids[wait.job].id,
-                    "seconds": wait.seconds,
-                    "reasons": dict(wait.reasons),
-                    "spells": [list(spell) for spell in wait.spells],
-                    "price": wait.price,
-                    "at_once": wait.at_once,
-                    "as_run": wait.as_run,
-                }
-                for wait in own
-            ]
+            name: [{**asdict(wait), "job": ids[wait.job].id} for wait in own]
             for name, own in waits.items()
         },
     }

@@ -17,7 +17,7 @@ from typing import Any
 
 import gangsched as gs
 from gangsched.analysis.show import plots
-from gangsched.analysis.show.columns import duration, floored, rounded_up
+from gangsched.analysis.show.columns import duration, floored, ratio
 from gangsched.analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
 from gangsched.instances.convert import between, to_instance
 from gangsched.instances.generate import philly_workload, venus_workload
@@ -160,8 +160,8 @@ def ranking(cells: Cells, measure: str) -> str:
         least = about[measure]
         bound = f"{floored(least, 3):.3f}" if measure == "slowdown" else duration(least, down=True)
         row = [name, f"{about['jobs']:,.0f}", f"{about['gpus']:,.0f}", f"{load / 100:g}", bound]
-        row += [f"{rounded_up(best[measure]):.4f}"] if known else []
-        rows.append([*row, *(f"{policy} {rounded_up(value):.4f}" for value, policy in first)])
+        row += [ratio(best[measure])] if known else []
+        rows.append([*row, *(f"{policy} {ratio(value)}" for value, policy in first)])
     return table([*heads, "second", "third"], rows)
 
 
@@ -181,7 +181,7 @@ def text(found: Mapping[str, Any]) -> str:
     about = (
         f"gangsched {found['version']}, commit {found['commit']}; {len(brackets)} cells, "
         f"{seconds:,.0f} s in all. Best known over bound, mean completion: median "
-        f"{rounded_up(median_high(brackets)):.4f}, largest {rounded_up(max(brackets)):.4f}."
+        f"{ratio(median_high(brackets))}, largest {ratio(max(brackets))}."
     )
     parts = [about, f"![Brackets by workload and load](images/{PICTURE.name})"]
     for measure, name in MEASURES.items():

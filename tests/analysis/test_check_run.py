@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,22 +38,18 @@ def pieces(**other: Piece | None) -> tuple[Piece, ...]:
     return tuple(piece for piece in every.values() if piece is not None)
 
 
-def broken(run: Run, *, preempts: Preempts | None = None, **how: Any) -> list[str]:
-    return violations(run, preempts=preempts, **how)
-
-
 # --- correct runs --------------------------------------------------------------------------------
 
 
 def test_a_correct_run_passes() -> None:
     run = hand_run()
-    assert broken(run) == []
-    assert broken(run, preempts=Preempts.LEASE) == []
-    assert broken(run, preempts=Preempts.ALWAYS) == []
+    assert violations(run) == []
+    assert violations(run, preempts=Preempts.LEASE) == []
+    assert violations(run, preempts=Preempts.ALWAYS) == []
 
 
 def test_the_order_of_segments_does_not_matter() -> None:
-    assert broken(hand_run(PIECES[::-1])) == []
+    assert violations(hand_run(PIECES[::-1])) == []
 
 
 def test_a_run_that_was_stopped_passes_with_segments_until_then() -> None:
@@ -65,16 +60,16 @@ def test_a_run_that_was_stopped_passes_with_segments_until_then() -> None:
     )
     left = {**LEFT, 0: 80, 3: 90, 4: 40}
     run = hand_run(cut, left=left, stop=Stop.ITERATION_LIMIT, now=120)
-    assert broken(run) == []
+    assert violations(run) == []
     # a job that starts in the last round has no segment yet
     at_last = with_events(run, [*log_of(run), (120, 3, START)])
-    assert broken(with_record(at_last, starts={3: 2})) == []
+    assert violations(with_record(at_last, starts={3: 2})) == []
 
 
 def test_a_job_that_is_not_visible_yet_has_no_event() -> None:
     run = hand_run((Piece(0, 0, 30, {0: 4, 1: 2}, None),), now=30, stop=Stop.INTERRUPTED)
     run = with_record(run, left={0: 170, 1: 50, 3: 150, 4: 100})
-    assert broken(run) == []
+    assert violations(run) == []
     assert len(run.events) == 2
 
 
@@ -96,8 +91,8 @@ LEASED = (*PIECES[:2], Piece(3, 60, 180, {1: 1}, SUSPEND), Piece(3, 180, 235, {2
 
 def test_an_asynchronous_lease_ends_on_its_own_clock() -> None:
     run = hand_run((*LEASED, Piece(4, 60, 160, {1: 1})), rules=ASYNC)
-    assert broken(run, preempts=Preempts.LEASE) == []
-    assert broken(run, preempts=Preempts.NEVER) == [
+    assert violations(run, preempts=Preempts.LEASE) == []
+    assert violations(run, preempts=Preempts.NEVER) == [
         "lease: job 'd' runs from 60 and is stopped at 180, the policy never preempts"
     ]
 
@@ -122,14 +117,14 @@ def test_a_kill_keeps_the_leases_that_have_ended() -> None:
 
 def test_a_killed_job_may_begin_again_where_it_was() -> None:
     again = pieces(p4=Piece(4, 60, 120, {1: 1}, KILL), p5=Piece(4, 120, 185, {1: 1}))
-    assert broken(hand_run(again)) == []
+    assert violations(hand_run(again)) == []
 
 
 def test_spread_gangs_pass_where_they_may() -> None:
     spread = pieces(p1=Piece(1, 60, 110, {1: 1, 2: 1}), p2=Piece(3, 60, 120, {2: 1}, SUSPEND),
                     p3=Piece(3, 120, 235, {1: 1}))  # fmt: skip
-    assert broken(hand_run(spread, rules=replace(RULES, spread=True))) == []
-    assert broken(hand_run(spread)) == [
+    assert violations(hand_run(spread, rules=replace(RULES, spread=True))) == []
+    assert violations(hand_run(spread)) == [
         "placement: job 'b' of 2 GPUs has {1: 1, 2: 1} from 60, which is not consolidated"
     ]
 
@@ -205,7 +200,7 @@ SEGMENTS = {
 
 
 def test_overlapping_segments_of_a_job_are_named() -> None:
-    found = broken(hand_run(pieces(p3=Piece(3, 60, 175, {2: 1}))))
+    found = violations(hand_run(pieces(p3=Piece(3, 60, 175, {2: 1}))))
     assert found[0] == "order: job 'd' starts at 60 in its segment [60, 120)"
     assert "events: job 'd' has START after START, at 60" in found
 
@@ -213,20 +208,20 @@ def test_overlapping_segments_of_a_job_are_named() -> None:
 @pytest.mark.parametrize("case", SEGMENTS)
 def test_broken_segments_are_named(case: str) -> None:
     changed, messages = SEGMENTS[case]
-    assert sorted(broken(hand_run(changed))) == sorted(messages)
+    assert sorted(violations(hand_run(changed))) == sorted(messages)
 
 
 def test_a_suspension_off_the_lease_is_named() -> None:
     early = pieces(p2=Piece(3, 60, 180, {1: 1}, SUSPEND), p3=Piece(3, 180, 235, {2: 1}))
     run = hand_run(early)
-    assert broken(run) == broken(run, preempts=Preempts.ALWAYS) == []
-    assert broken(run, preempts=Preempts.LEASE) == [
+    assert violations(run) == violations(run, preempts=Preempts.ALWAYS) == []
+    assert violations(run, preempts=Preempts.LEASE) == [
         "lease: job 'd' runs from 60 and is stopped at 180, no lease of 120 s ends"
     ]
 
 
 def test_nothing_may_stop_under_a_policy_that_never_preempts() -> None:
-    assert broken(hand_run(), preempts=Preempts.NEVER) == [
+    assert violations(hand_run(), preempts=Preempts.NEVER) == [
         "lease: job 'd' runs from 60 and is stopped at 120, the policy never preempts",
         "lease: job 'e' runs from 60 and is stopped at 180, the policy never preempts",
     ]
@@ -287,13 +282,13 @@ EVENTS = {
 @pytest.mark.parametrize("case", EVENTS)
 def test_broken_events_are_named(case: str) -> None:
     rows, messages = EVENTS[case]
-    assert sorted(broken(with_events(hand_run(), rows))) == sorted(messages)
+    assert sorted(violations(with_events(hand_run(), rows))) == sorted(messages)
 
 
 def test_a_completed_run_leaves_no_segment_open() -> None:
     open_ = hand_run(pieces(p5=Piece(4, 240, 360, {0: 1}, None)))
-    assert "events: job 'e' has no end for its segment [240, 360)" in broken(open_)
-    assert "records: job 'e' has not finished, the run is completed" in broken(open_)
+    assert "events: job 'e' has no end for its segment [240, 360)" in violations(open_)
+    assert "records: job 'e' has not finished, the run is completed" in violations(open_)
 
 
 # --- records -------------------------------------------------------------------------------------
@@ -321,7 +316,7 @@ def test_a_completed_run_leaves_no_segment_open() -> None:
     ],
 )  # fmt: skip
 def test_broken_records_are_named(column: str, value: object, messages: list[str]) -> None:
-    assert broken(with_record(hand_run(), **{column: {0: value}})) == messages
+    assert violations(with_record(hand_run(), **{column: {0: value}})) == messages
 
 
 def test_what_a_stopped_run_leaves_is_checked() -> None:
@@ -335,14 +330,14 @@ def test_what_a_stopped_run_leaves_is_checked() -> None:
         cut,
         now=180, stop=Stop.INTERRUPTED, left={**LEFT, 0: 21, 3: 55, 4: 40},
     )  # fmt: skip
-    assert broken(wrong) == [
+    assert violations(wrong) == [
         "service: job 'a' has left=21, with 180 s of progress of 200 s it is 20"
     ]
     over = hand_run((Piece(0, 0, 240, {0: 4, 1: 2}, None), *PIECES[1:]), stop=Stop.INTERRUPTED,
                     now=305, left={**LEFT, 0: -40})  # fmt: skip
     assert (
         "service: job 'a' has 240 s of progress and has not finished, its work is 200 s"
-    ) in broken(over)
+    ) in violations(over)
 
 
 # --- instance, rejected jobs, numbers ------------------------------------------------------------
@@ -362,10 +357,10 @@ def test_a_run_of_another_instance_is_named() -> None:
     assert found[0] == "instance: nodes of (4, 4, 2) GPUs, not of (4, 4, 4)"
     lazy = replace(INSTANCE, jobs=[replace(INSTANCE.jobs[0], work=None), *INSTANCE.jobs[1:]])
     assert violations(replace(run, instance=lazy))[-1] == "instance: job 'a' has no work"
-    assert broken(replace(run, users=("v", "u"))) == [
+    assert violations(replace(run, users=("v", "u"))) == [
         "instance: users ('v', 'u') are not the instance's ('u', 'v')"
     ]
-    assert broken(replace(run, user_weight=np.ones(2))) == [
+    assert violations(replace(run, user_weight=np.ones(2))) == [
         "instance: weights of users [1.0, 1.0] are not [1.0, 3.0]"
     ]
 
@@ -382,28 +377,28 @@ def test_a_run_of_another_instance_is_named() -> None:
 def test_rejected_jobs_are_listed_once_with_a_reason(
     rejected: tuple[tuple[int, str], ...], messages: list[str]
 ) -> None:
-    assert broken(replace(hand_run(), rejected=rejected)) == messages
+    assert violations(replace(hand_run(), rejected=rejected)) == messages
 
 
 def test_numbers_out_of_range_are_named() -> None:
     run = hand_run()
     schedule = run.schedule
-    assert broken(replace(run, schedule=replace(schedule, job=schedule.job + 1))) == [
+    assert violations(replace(run, schedule=replace(schedule, job=schedule.job + 1))) == [
         "schedule: job[4]=5 is not a number below 5",
         "schedule: job[5]=5 is not a number below 5",
     ]
-    assert broken(replace(run, schedule=replace(schedule, node=schedule.node + 2))) == [
+    assert violations(replace(run, schedule=replace(schedule, node=schedule.node + 2))) == [
         f"schedule: node[{i}]={n + 2} is not a number below 3"
         for i, n in enumerate(schedule.node) if n
     ]  # fmt: skip
     log = run.events
-    assert broken(replace(run, events=replace(log, kind=log.kind + 3)))[0] == (
+    assert violations(replace(run, events=replace(log, kind=log.kind + 3)))[0] == (
         f"events: kind[{[row[2] for row in GOOD].index(FINISH)}]=7 is not a number below 7"
     )
-    assert broken(replace(run, events=replace(log, job=log.job - 1)))[0] == (
+    assert violations(replace(run, events=replace(log, job=log.job - 1)))[0] == (
         "events: job[0]=-1 is not a number below 5"
     )
-    assert broken(replace(run, events=replace(log, time=log.time[1:]))) == [
+    assert violations(replace(run, events=replace(log, time=log.time[1:]))) == [
         "events: columns differ in length"
     ]
 

@@ -22,28 +22,28 @@ from gangsched.solvers import Fifo, Srtf
 from gangsched.solvers.ltgf.policy import LtgfPolicy
 from gangsched.solvers.policy import Rules
 from hand_run import hand_run
-from run_builder import PLAIN, random_run, run_of, runs
+from run_builder import PLAIN, random_run, run_of, runs, stretched
 
 NAN = float("nan")
+USERS = [User("a", weight=3), User("b")]
+JOBS = [
+    Job(id="j0", gpus=2, user="a", release=0, work=20),
+    Job(id="j1", gpus=2, user="a", release=0, work=30, weight=2),
+    Job(id="j2", gpus=2, user="b", release=5, work=15),
+    Job(id="j3", gpus=8, user="a", release=90, work=10),
+]
 
 
 def hand(*, now: int | None = None, rules: Rules = PLAIN) -> Run:
     """Users a and b with quotas 3 and 1 of 4 GPUs; job 1 is preempted once, job 3 never runs."""
-    jobs = [
-        Job(id="j0", gpus=2, user="a", release=0, work=20),
-        Job(id="j1", gpus=2, user="a", release=0, work=30, weight=2),
-        Job(id="j2", gpus=2, user="b", release=5, work=15),
-        Job(id="j3", gpus=8, user="a", release=90, work=10),
-    ]
     segments = [
         Segment(0, 0, 20, {0: 2}),
         Segment(1, 0, 10, {1: 2}),
         Segment(2, 10, 25, {1: 2}),
         Segment(1, 20, min(now or 40, 40), {0: 1, 1: 1}),
     ]
-    users = [User("a", weight=3), User("b")]
     gone = {3: "gpus=8 exceeds 4"}
-    return run_of(jobs, segments, sizes=[2, 2], users=users, rejected=gone, now=now, rules=rules)
+    return run_of(JOBS, segments, sizes=[2, 2], users=USERS, rejected=gone, now=now, rules=rules)
 
 
 # --- by hand -------------------------------------------------------------------------------------
@@ -342,18 +342,7 @@ def test_windows_add_up(run: Run, length: int) -> None:
 
 @given(runs(), st.integers(2, 50))
 def test_the_unit_of_time_does_not_matter(run: Run, factor: int) -> None:
-    book, plan, rules = run.records, run.schedule, run.rules
-    times = {
-        name: np.where((column := getattr(book, name)) < 0, column, column * factor)
-        for name in ("release", "work", "visible", "first", "end", "left")
-    }
-    longer = replace(
-        run,
-        records=replace(book, **times),
-        schedule=replace(plan, start=plan.start * factor, end=plan.end * factor),
-        rules=replace(rules, round_length=10 * factor, lease=30 * factor),
-        now=run.now * factor,
-    )
+    longer = stretched(run, factor)
     for of in (metrics.slowdown, metrics.rho, metrics.finish_time_fairness, metrics.user_rho):
         np.testing.assert_allclose(of(longer), of(run), rtol=1e-9)
     assert metrics.renewals(longer).tolist() == metrics.renewals(run).tolist()
@@ -513,20 +502,9 @@ def test_work_of_users_by_hand() -> None:
 
 def test_on_equal_gpus_the_work_of_users_is_their_service() -> None:
     run = hand()
-    cluster, users = Cluster.of_sizes([2, 2]), [User("a", weight=3), User("b")]
-    jobs = [
-        Job(id=i, gpus=g, user=u, release=r, work=w, speeds={"": 1})
-        for i, g, u, r, w in zip(
-            run.records.id,
-            run.records.gpus.tolist(),
-            "aaba",
-            run.records.release.tolist(),
-            run.records.work.tolist(),
-            strict=True,
-        )
-    ]
+    jobs = [replace(job, speeds={"": 1}) for job in JOBS]
     served = metrics.service_time(run)
-    run = replace(run, instance=Instance(cluster, jobs, users))
+    run = replace(run, instance=Instance(Cluster.of_sizes([2, 2]), jobs, USERS))
     fair = metrics.user_fair_time(run, [run.now])[:, 0]
     wanted = [served[:2].sum() / fair[0], served[2] / fair[1]]
     assert metrics.user_work_rho(run).tolist() == pytest.approx(wanted)

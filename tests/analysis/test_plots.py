@@ -278,11 +278,6 @@ def test_a_ratio_without_a_bound_says_so() -> None:
     assert plots.ratio(comparison()).axes[0].get_xlabel() == "no verified bound"
 
 
-@pytest.mark.parametrize(("value", "text"), [(1.0001, "1.001"), (4 / 3, "1.334"), (2.0, "2.000")])
-def test_a_shown_ratio_is_never_too_small(value: float, text: str) -> None:
-    assert plots.shown_ratio(value) == text
-
-
 # --- overview and files --------------------------------------------------------------------------
 
 

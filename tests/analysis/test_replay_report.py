@@ -13,7 +13,7 @@ import pytest
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.comparing.replayed import Replayed
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import instance_hash
+from gangsched.analysis.driving.drive import drive, instance_hash
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.analysis.proofs.fluid_fairness import life_bound
@@ -255,45 +255,13 @@ def test_the_nodes_of_long_runs_are_drawn_without_unpacking_them(
 @pytest.mark.slow
 def test_long_runs_stay_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    run = run_of([], [], sizes=[64], users=USERS)
-    n = 60_000
-    columns = {
-        "user": rng.integers(0, 2, n),
-        "gpus": rng.integers(1, 9, n),
-        "release": np.sort(rng.integers(0, 10**7, n)) // 10 * 10,
-        "work": rng.integers(10, 10**4, n),
-        "weight": np.ones(n),
-        "rejected": np.zeros(n, dtype=bool),
-        "starts": np.ones(n),
-        "left": np.zeros(n),
-        "fair": np.zeros(n),
-        "fair_before": np.zeros(n),
-    }
-    first = columns["release"] + 10 * rng.integers(0, 1000, n)
-    end = first + columns["work"]
-    columns |= {"visible": columns["release"], "first": first, "end": end}
-    columns["held"] = columns["gpus"] * columns["work"]
-    plan = replace(
-        run.schedule,
-        job=np.arange(n), start=first, end=end, ptr=np.arange(n + 1), node=np.zeros(n, dtype=int),
-        gpus=columns["gpus"], ps=np.zeros(n, dtype=int),
-    )  # fmt: skip
-    ids = tuple(f"j{j}" for j in range(n))
-    big = replace(
-        run,
-        records=replace(run.records, id=ids, **columns),
-        schedule=plan,
-        now=int(end.max()) // 10 * 10 + 10,
-    )
     jobs = [
-        Job(id=ids[j], gpus=int(g), release=int(r), work=int(w), user=USERS[u].id)
-        for j, (g, r, w, u) in enumerate(
-            zip(*(columns[name] for name in ("gpus", "release", "work", "user")), strict=True)
-        )
+        Job(id=f"j{j}", gpus=gpus, release=200 * j, work=work, user=USERS[j % 2].id)
+        for j, (gpus, work) in enumerate(rng.integers(1, (9, 10**4), (60_000, 2)).tolist())
     ]
-    instance = Instance(Cluster.of_sizes([64]), jobs, USERS)
-    runs = {f"p{k}": big for k in range(12)}
-    assert len(written(tmp_path, runs, instance=instance)) < 1_500_000
+    run = drive(Instance(Cluster.of_sizes([64, 64]), jobs, USERS), Fifo())
+    runs = {f"p{k}": run for k in range(12)}
+    assert len(written(tmp_path, runs, instance=run.require_instance())) < 1_500_000
 
 
 # --- several GPU models --------------------------------------------------------------------------

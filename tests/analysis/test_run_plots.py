@@ -24,7 +24,7 @@ from gangsched.analysis.show import gantt_data, plots, run_plots
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
 from gangsched.registry import POLICIES
 from gangsched.solvers import Fifo
-from run_builder import random_run, run_of
+from run_builder import random_run, run_of, stretched
 
 USERS = [User("alice", weight=2), User("$b_1$ and a name that is far too long")]
 JOBS = [
@@ -75,16 +75,6 @@ def many(count: int, *, scale: int = 1) -> dict[str, Run]:
         run = random_run(JOBS, USERS, 4, np.random.default_rng(k), now=150 if k == 2 else None)
         found[f"policy_{k} $x$ with a long name"[: 8 + 2 * k]] = stretched(run, scale)
     return found
-
-
-def stretched(run: Run, scale: int) -> Run:
-    book = run.records
-    columns = ("release", "work", "visible", "first", "end", "left")
-    times = {n: np.where((c := getattr(book, n)) < 0, c, c * scale) for n in columns}
-    plan = replace(run.schedule, start=run.schedule.start * scale, end=run.schedule.end * scale)
-    rules = replace(run.rules, round_length=10 * scale, lease=30 * scale)
-    now = run.now * scale
-    return replace(run, records=replace(book, **times), schedule=plan, rules=rules, now=now)
 
 
 def deadlines(runs: dict[str, Run]) -> Figure:

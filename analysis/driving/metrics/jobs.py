@@ -20,6 +20,7 @@ from .parts import (
     changes,
     degree,
     held_until,
+    once,
     over_segments,
     segment_gangs,
     users_with_jobs,
@@ -114,14 +115,11 @@ def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> flo
         return None
     done = makespan(run)
     first, end = int(arrivals.min()), run.now if done is None else done
-    marks = {"arrivals": min(end, int(arrivals.max())), "end": end}
-    last = marks[until]
+    last = min(end, int(arrivals.max())) if until == "arrivals" else end
     if last <= first:
         return None
-    kept = run.measured.setdefault("utilisation", {})
-    if not kept:
-        kept |= zip(("first", *marks), busy_time(run, [first, *marks.values()]), strict=True)
-    return float(kept[until] - kept["first"]) / (run.gpus * (last - first))
+    before, held = busy_time(run, [first, last]).tolist()
+    return float(held - before) / (run.gpus * (last - first))
 
 
 def busy_time(run: Run, times: ArrayLike) -> Ints:
@@ -137,12 +135,13 @@ def wanted_time(run: Run, times: ArrayLike) -> Floats:
     What is wanted at an instant is the demand of the active jobs, at most M. Where this exceeds
     :func:`busy_time`, GPUs were idle though jobs waited for them.
     """
-    kept = run.measured.setdefault("wanted_time", {})
-    if "all" not in kept:
-        knots, demand, _ = changes(run, *active_jobs(run))
-        kept["all"] = Line.of(knots, np.minimum(demand, run.gpus))
-    line: Line = kept["all"]
-    return line.at(np.asarray(times))
+    return _wanted(run).at(np.asarray(times))
+
+
+@once
+def _wanted(run: Run) -> Line:
+    knots, demand, _ = changes(run, *active_jobs(run))
+    return Line.of(knots, np.minimum(demand, run.gpus))
 
 
 def preemptions(run: Run) -> Ints:

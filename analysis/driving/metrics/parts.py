@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
@@ -71,14 +72,15 @@ def _known(values: ArrayLike) -> Floats:
     return known
 
 
-def once(measure: Callable[[Run], dict[str, T]]) -> Callable[[Run], dict[str, T]]:
+def once(measure: Callable[[Run], T]) -> Callable[[Run], T]:
     """Keep what a function measures with the run, which does not change; callers have copies."""
 
     @wraps(measure)
-    def kept(run: Run) -> dict[str, T]:
+    def kept(run: Run) -> T:
         if measure.__name__ not in run.measured:
             run.measured[measure.__name__] = measure(run)
-        return dict(run.measured[measure.__name__])
+        found: T = copy(run.measured[measure.__name__])
+        return found
 
     return kept
 
@@ -169,13 +171,10 @@ def changes(run: Run, jobs: Ints, stop: Ints) -> tuple[Ints, Floats, Floats]:
     return knots, after(book.gpus), after(book.weight)
 
 
+@once
 def users_with_jobs(run: Run) -> tuple[UserShares, ...]:
     """The users that have had a job, with their shares."""
-    kept = run.measured.setdefault("users_with_jobs", {})
-    if "all" not in kept:
-        kept["all"] = tuple(_users_with_jobs(run))
-    found: tuple[UserShares, ...] = kept["all"]
-    return found
+    return tuple(_users_with_jobs(run))
 
 
 def _users_with_jobs(run: Run) -> Iterator[UserShares]:

@@ -10,21 +10,22 @@ from numpy.typing import ArrayLike
 from ....instances.model import FULL_SPEED
 from ..run import Floats, Ints, Run
 from .jobs import able_speeds, gpus_by_model
-from .parts import DAY, Line, active_jobs, degree, held_until, users_with_jobs
+from .parts import DAY, Line, active_jobs, degree, held_until, once, users_with_jobs
 
 By = Literal["demand", "quota"]
 
 
 def user_attained_time(run: Run, times: ArrayLike) -> Ints:
     """Return the GPU seconds that each user's jobs held until each of `times`: eq. (11)."""
-    owner, users, at = run.records.user, len(run.user_weight), np.asarray(times, dtype=np.int64)
-    if at.size != 1 or at.flat[0] != max(run.now, 0):
-        return held_until(run, at, owner, users)
-    kept = run.measured.setdefault("user_attained_time", {})
-    if not kept:
-        kept["end"] = held_until(run, at, owner, users)
-    end: Ints = kept["end"].copy()
-    return end
+    at = np.asarray(times, dtype=np.int64)
+    if at.size == 1 and at.flat[0] == max(run.now, 0):
+        return _attained_at_end(run)
+    return held_until(run, at, run.records.user, len(run.user_weight))
+
+
+@once
+def _attained_at_end(run: Run) -> Ints:
+    return held_until(run, [max(run.now, 0)], run.records.user, len(run.user_weight))
 
 
 def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
