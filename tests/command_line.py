@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -88,6 +89,34 @@ def process(*args: object, cwd: Path, **more: str) -> Outcome:
         errors="surrogateescape", timeout=120, check=False,
     )  # fmt: skip
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def wait_for(path: Path, child: subprocess.Popen[str]) -> None:
+    """Wait until a process has written a file, or has ended."""
+    for _ in range(1200):
+        if path.exists() or child.poll() is not None:
+            return
+        time.sleep(0.1)
+
+
+def on_terminal(*args: object, cwd: Path, **more: str) -> str:
+    """What a command writes on a terminal of 80 columns, without its escape codes."""
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
+    leader, follower = pty.openpty()
+    child = subprocess.Popen(
+        command(*args), cwd=cwd, stdin=follower, stdout=follower, stderr=follower, close_fds=True,
+        env=environment(COLUMNS="80", LINES="24", TERM="xterm", **more),
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    try:
+        while part := os.read(leader, 4096):
+            seen += part
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(leader)
+    assert child.wait(timeout=120) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
 
 
 def write_files(folder: Path) -> Path:
@@ -173,6 +202,15 @@ def write_solvers(folder: Path, name: str = "theirs") -> str:
         "    return first_fit(problem)\n"
     )
     return name
+
+
+def assert_refused(done: tuple[int, str, str], text: str) -> None:
+    """Exit code 2, and one line on stderr that has this pattern."""
+    code, out, err = done
+    (line,) = (line for line in err.splitlines() if "compiling machine code" not in line)
+    assert (code, out) == (2, "")
+    assert line.startswith("gangsched: error: ")
+    assert re.search(text, line), line
 
 
 def table(out: str) -> dict[str, list[str]]:

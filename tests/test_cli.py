@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +18,7 @@ from command_line import (
     QUEUE,
     Gangsched,
     Outcome,
+    assert_refused,
     assert_self_contained,
     process,
     table,
@@ -444,157 +444,6 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
 
 
 # --- bad input -----------------------------------------------------------------------------------
-
-SHORT = {
-    "TRACE": "--reader philly-csv --problem rar-ddls",
-    "ROOM": "--nodes 2 --gpus-per-node 4",
-    "RAR": "--problem rar-ddls",
-    "REVENUE": "--reader philly-csv --problem irmp",
-}
-
-#: what is refused, and how; F is the folder with the files
-BAD = {
-    # what is asked for
-    "fly": r"No such command 'fly'",
-    "solve --fast": r"No such option:? '?--fast",
-    "solve": r"Missing argument",
-    "solve rar-b-0 rar-b-1": r"unexpected extra argument",
-    "solve rar-b-0 --seed": r"Option '--seed' requires an argument",
-    "compare": r"give either a file or named instance, or --setting$",
-    "compare rar-b-0 --setting paper-a": r"give either a file or named",
-    # names
-    "solve rar-z-9": r"'rar-z-9' is neither a file nor a named instance; `gangsched",
-    "solve F/instance.json --problem tsp": r"problem 'tsp' is not one of rar",
-    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched, irmp, g",
-    "solve rar-b-0 --problem tsp": r"problem 'tsp' is not one of",
-    "solve rar-b-0 --solver best": r"solver 'best' is not one of sjf-bco, .*",
-    "compare rar-b-0 --solvers laminar,x": r"solver 'x' is not one of sjf-bco, .*",
-    "compare rar-b-0 --solvers ''": r"--solvers: '' has an empty name$",
-    "compare rar-b-0 --solvers exact,": r"'exact,' has an empty name$",
-    "compare rar-b-0 --solvers laminar,laminar": r"--solvers: 'laminar' occurs twice$",
-    "compare rar-b-0 --solvers sjf-bco,sjf_bco": r"'sjf-bco' occurs twice$",
-    "solve rar-b-0 --solver no.such:f": r"'no.such:f' cannot be imported: Mod",
-    "solve rar-b-0 --solver os:sep": r"'os:sep' is of type str, which",
-    "compare F/trace.csv --reader xls RAR ROOM": r"reader 'xls' is not one",
-    "compare --setting paper-z RAR": r"setting 'paper-z' is not one of paper-a",
-    "compare --setting paper-a": r"--problem is missing, one of",
-    "reproduce rar_ddls:fig99": r"target 'rar_ddls:fig99' is not one of rar_ddls:f",
-    "reproduce fig4": r"target 'fig4' is not one of rar_ddls:fig4",
-    "reproduce ltgf:fig9 --trace F/trace.csv": r"a trace needs --trace and --reader$",
-    "reproduce ltgf:fig9 --reader swf": r"a trace needs --trace and --reader$",
-    "reproduce ltgf:fig9 --trace F/trace.csv --reader xls": r"reader 'xls' is not one",
-    "reproduce ltgf:fig9 --trace F/no.csv --reader swf": r"F/no.csv: No such file or directory$",
-    "reproduce ltgf:fig6 --trace F/trace.csv --reader swf": r"'ltgf:fig6': takes no trace$",
-    "theorems lemma-99": r"claim 'lemma-99' is not one of theorem-1, ",
-    # numbers
-    "solve rar-b-0 --seed -1": r"'--seed': -1 is below 0$",
-    "solve rar-b-0 --seed x": r"'--seed'.* integer",
-    "solve rar-b-0 --time-limit -1": r"'--time-limit': -1 is not above",
-    "solve rar-b-0 --time-limit 0": r"'--time-limit': 0 is not above 0$",
-    "compare rar-b-0 --time-limit nan": r"'--time-limit': nan is not above",
-    "compare F/trace.csv TRACE ROOM --jobs 0": r"'--jobs': 0 is not within 1 to 1000000$",
-    "compare F/trace.csv TRACE ROOM --first -3": r"'--first': -3 is not within 1 to 1000000$",
-    "compare F/trace.csv TRACE --nodes 0": r"'--nodes': 0 is not within 1 to 1000000$",
-    "compare F/trace.csv TRACE --gpus-per-node -4": r"-4 is not within 1 to 1000000$",
-    "compare F/trace.csv TRACE --nodes 1000000000": r"'--nodes': 1000000000 is not within 1 to",
-    "compare F/trace.csv TRACE --nodes 3 --gpus-per-node 999999": r"gpus=2999997 exceeds 1000000$",
-    "compare F/trace.csv TRACE --nodes v100:2": r"'v100:2' is neither a number nor of the form mod",
-    "compare --setting paper-a RAR --nodes v100:2x4": r"--nodes: a number is wanted here, w",
-    "compare F/trace.csv TRACE ROOM --jobs 5": r"jobs=5 exceeds the 4 jobs of 'trace' that fit$",
-    "compare --setting paper-a RAR --nodes 1 --seed 1": r"gpus=32 exceeds the cluster's",
-    "solve F/wide.json RAR": r"F/wide.json: job 'wide': gpus=3 exceeds the cluster's 2$",
-    "compare --setting queue-helios --problem unisched --nodes 3": r"--nodes does not go with a q",
-    "compare F/trace.csv --problem unisched --reader philly-csv ROOM": r"'unisched' takes no trac",
-    "compare --setting paper-a --problem unisched": r"'paper-a' is not one of queue-helios, queue-",
-    "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
-    "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
-    "solve F/rewards.json": r"rewards.json: DeadlineRewards: elastic=1 is not True or False$",
-    "compare --setting paper-a --problem irmp": r"is not one of paper, reduced; did you mean 'pa",
-    "compare --setting paper --problem irmp --nodes 5": r"servers=5 are fewer than the 14 u",
-    "compare --setting paper --problem irmp --utility cubic": (
-        r"utility='cubic' is not one of 'linear', 'convex'$"
-    ),
-    "compare --setting paper --problem irmp --solvers fifo": r"'fifo' is not one of lp-list, ",
-    "solve F/instance.json --problem gandiva-fair": r"a market of GPUs is not made of an instance",
-    "solve F/instance.json --problem irmp": r"kind RingJob is not ParameterServerJob$",
-    # files
-    "solve F/none.json": r"'.*none.json' is neither a file nor a named instance",
-    "solve F RAR": r"F: Is a directory$",
-    "compare F TRACE ROOM": r"F: Is a directory$",
-    "compare F/no.csv TRACE ROOM": r"F/no.csv: No such file or directory$",
-    "solve F/broken.json RAR": r"F/broken.json: line 1, column 12: not JSON: Expect",
-    "solve F/nan.json RAR": r"F/nan.json: NaN is not allowed, numbers are finite",
-    "solve F/binary.json RAR": r"F/binary.json: byte 0 is not UTF-8 text",
-    "solve F/list.json RAR": r"list.json: the file's content: \[1, 2\] is not an object",
-    "solve F/schedule.json RAR": r"kind='schedule' is not one of 'instance', 'problem'$",
-    "solve F/other.json RAR": r"other.json: format='xyz' is not 'gangsched'$",
-    "solve F/unknown.json": r"unknown.json: problem='tsp' is not one of 'rar-dd",
-    "solve F/problem.json --problem x": r"problem 'x' is not one of rar-dd",
-    "compare F/trace.csv RAR": r"not JSON: .* \(a trace file needs compare --rea",
-    "compare F/empty.csv TRACE ROOM": r"empty.csv: line 1: the file is empty",
-    "compare F/trace.swf TRACE ROOM": r"trace.swf: line 1: column 'timesta",
-    "compare F/trace.csv TRACE": r"a trace needs a cluster: give --nodes and",
-    "compare F/trace.csv TRACE --nodes 2": r"a trace needs a cluster",
-    "compare F/trace.csv TRACE --cluster F/schedule.json": (
-        r"--cluster: .*schedule.json is no instance file, so it has no cluster$"
-    ),
-    "compare F/trace.csv TRACE --cluster F/none.json": r"F/none.json: No such file or directory$",
-    # options that do not go together
-    "compare F/trace.csv TRACE ROOM --jobs 2 --first 2": r"--first does not go with --jobs$",
-    "compare F/trace.csv TRACE ROOM --cluster F/instance.json": (
-        r"--nodes does not go with --cluster$"
-    ),
-    "compare F/trace.csv TRACE ROOM --without 1": r"--without: '1' is not of the form FROM..UNTIL",
-    "compare F/trace.csv REVENUE --without-users z": r"user 'z' has none of its jobs$",
-    "compare rar-b-0 --without 0..1": r"--without does not go with an instance; a trace needs --r",
-    "compare --setting paper-a RAR --without-users a": r"--without-users does not go with --set",
-    "compare rar-b-0 --jobs 3": r"--jobs does not go with an instance; a trace needs --reader$",
-    "compare --setting paper-a RAR --reader swf": r"--reader does not go with --setting$",
-    "compare --setting paper-a RAR --first 3": r"--first does not go with --setting$",
-    "compare --setting paper-a RAR --utility linear": (
-        r"--utility does not go with --setting paper-a$"
-    ),
-    "compare rar-b-0 --utility linear": r"--utility does not go with an instance; a trace needs",
-    "compare F/trace.csv TRACE ROOM --utility linear": (
-        r"--utility does not go with traces of rar-ddls$"
-    ),
-    "compare --setting paper --problem irmp --gpus-per-node 8": r"--gpus-per-node does not go with",
-    "compare F/trace.csv REVENUE --jobs 3": r"--jobs does not go with traces of irmp$",
-    "compare F/trace.csv REVENUE ROOM": r"--gpus-per-node does not go with traces of irmp$",
-    "compare F/trace.csv REVENUE --first 9": r"jobs=9 exceeds the 5 jobs of 'trace'$",
-    "compare F/trace.csv REVENUE --utility flat": r"utility='flat' is not one of 'linear', 'con",
-    # what would be written
-    "compare rar-b-0 --report no/r.html": r"no/r.html: folder no does not ex",
-    "solve rar-b-0 --json F/list.json/x": r"folder .*list.json does not exis",
-    "compare rar-b-0 --json F": r"F: is no regular file$",
-    "compare rar-b-0 --report /dev/null": r"/dev/null: is no regular file",
-    "compare rar-b-0 --json x --report ./x": r"x: two outputs in one file$",
-    "solve F/instance.json RAR --json F/../files/instance.json": (
-        r"instance.json: would replace the input$"
-    ),
-    "demo --out F/list.json": r"F/list.json: File exists$",
-    "reproduce rar_ddls:fig5 --out F/list.json/x": r"F/list.json/x: Not a directory$",
-}
-
-
-def assert_refused(done: Outcome, text: str) -> None:
-    assert done.code == 2
-    assert done.out == ""
-    assert done.err.count("\n") == 1
-    assert done.err.startswith("gangsched: error: ")
-    assert re.search(text, done.err.rstrip("\n")), done.err
-
-
-@pytest.mark.parametrize("line", BAD)
-def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, line: str) -> None:
-    text = BAD[line]
-    for name, meaning in SHORT.items():
-        line = line.replace(name, meaning)
-    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
-    args = [re.sub(r"^F\b", str(files), arg) for arg in shlex.split(line)]
-    assert_refused(gangsched_(*args), re.sub(r"\bF(?=[/:])", "files", text))
-    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
-    assert os.listdir() == ["files"]
 
 
 @pytest.mark.process

@@ -56,23 +56,6 @@ def test_machine_code_is_warm_when_it_is_written(monkeypatch: pytest.MonkeyPatch
     assert doctor._kernels() == "warm"
 
 
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        (["--backend", "nosuch"], "'nosuch' does not work here; these do: highs"),
-        (["--option", "gap"], "'gap' is not of the form name=value"),
-        (["--option", "gap=-1"], "option gap=-1 is not a number >= 0"),
-        (["--solver", "laminar", "--backend", "highs"], "go with --solver exact, not 'laminar'"),
-    ],
-)
-def test_what_solve_refuses(capsys: pytest.CaptureFixture[str], args: list[str], text: str) -> None:
-    given = args if "--solver" in args else ["--solver", "exact", *args]
-    code, out, err = called(capsys, "solve", "rar-contention-0", *given)
-    assert (code, out) == (2, "")
-    assert text in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.process
 @pytest.mark.usefixtures("no_search")
 @pytest.mark.parametrize(

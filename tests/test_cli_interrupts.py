@@ -23,9 +23,11 @@ from command_line import (
     assert_self_contained,
     command,
     environment,
+    on_terminal,
     process,
     table,
     toy_figure,
+    wait_for,
     write_solvers,
 )
 from gangsched import registry, screen
@@ -49,10 +51,7 @@ def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Ou
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
     )  # fmt: skip
     try:
-        for _ in range(600):
-            if (cwd / "started").exists() or child.poll() is not None:
-                break
-            time.sleep(0.1)
+        wait_for(cwd / "started", child)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
     finally:
@@ -151,24 +150,9 @@ def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path
 
 @pytest.mark.process
 def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
     module = write_solvers(tmp_path)
     args = ("compare", files / "problem.json", "--solvers", f"first-fit,{module}:nap")
-    main, child = pty.openpty()
-    run = subprocess.Popen(
-        command(*args), cwd=tmp_path, stdin=child, stdout=child, stderr=child,
-        env=environment(PYTHONPATH=str(tmp_path), COLUMNS="80", LINES="24", TERM="xterm"),
-    )  # fmt: skip
-    os.close(child)
-    seen = b""
-    try:
-        while chunk := os.read(main, 4096):
-            seen += chunk
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(main)
-    assert run.wait(timeout=60) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    text = on_terminal(*args, cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert f"{module}:nap (2 of 2)" in text
     lines = re.split(r"[\r\n]+", text)
     assert max(map(len, lines)) <= 80

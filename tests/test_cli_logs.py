@@ -159,31 +159,6 @@ def test_a_reader_that_fails_is_named_in_one_line(
     assert err == f"gangsched: error: list.txt: reader {reader!r} {FAILING[reader]}\n"
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("describe", "log.csv", "--reader", "philli-csv"), "did you mean 'philly-csv'?"),
-        (("replay", "log.csv", *REPLAY[:-1], "tirsias-l"), "did you mean 'tiresias-l'?"),
-        (("solve", "rar-small-0", "--solver", "sjf-bko"), "did you mean 'sjf-bco'?"),
-        (("list", "polices"), "did you mean 'policies'?"),
-        (("describe", "log.csv", "--columns", "gpus=x"), "no column 'x' for gpus; found: id, us"),
-        (("describe", "log.csv", "--columns", "gpu=x"), "did you mean 'gpus'?"),
-        (
-            ("replay", "log.csv", *REPLAY, "--from", "2024-05-02"),
-            "none of its jobs, submitted from second 0 (2024-05-01 09:00:00) to 600 (2024-05-01 09",
-        ),
-        (("describe", "theirs.py"), "no column for submit, gpus, duration (or start and end)"),
-    ],
-)
-def test_near_misses_get_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], message: str
-) -> None:
-    code, out, err = called(capsys, *args)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("kind", ["problems", "solvers", "policies", "readers", "instances"])
 def test_each_kind_of_name_has_a_line_for_each(
     capsys: pytest.CaptureFixture[str], kind: str

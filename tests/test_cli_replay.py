@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import sys
@@ -30,7 +29,6 @@ from gangsched.registry import policy as policy_of
 from gangsched.solvers import Bound, Fifo, Srtf
 from replay_commands import (
     CLUSTER,
-    HEADER,
     LOG,
     MIXED,
     POLICIES,
@@ -336,85 +334,6 @@ def test_a_row_without_a_usable_job_is_counted_with_its_place(replay: Replay) ->
     assert message in out
     assert message in json.loads(Path("r.json").read_text())["source"]["notes"][0]
     assert message in Path("replay.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("log.csv",), "a trace needs a cluster: give --nodes"),
-        (("log.csv", "--reader", "xls", *CLUSTER), "reader 'xls' is not one of "),
-        (("none.csv", "--reader", "philly-csv", *CLUSTER), "none.csv: No such file"),
-        (("empty.csv", "--reader", "philly-csv", *CLUSTER), "empty.csv: line 1: the file is empty"),
-        (("bad.csv", "--reader", "philly-csv", *CLUSTER), "bad.csv: line 9: duration=-5"),
-        (("log.csv", "--reader", "helios", *CLUSTER), "log.csv: line 1: column "),
-        (("header.csv", "--reader", "philly-csv", *CLUSTER), "no job can be run: 0 rows read"),
-        (("wide.csv", "--reader", "philly-csv", *CLUSTER), "no job can be run: 1 rows read"),
-        (("broken.csv.gz", "--reader", "philly-csv", *CLUSTER), "broken.csv.gz: "),
-        (("log.csv", "--reader", "philly-csv", "--nodes", 0), "0 is not within 1 to "),
-        ((*TRACE, "--cluster", "log.csv"), "--nodes does not go with --cluster"),
-        ((*LOG, "--nodes", "v100"), "'v100' is neither a number nor of the form model:nodesxgpus"),
-        ((*LOG, "--nodes", "v100:2x4,k80:4x"), "'k80:4x', in 'v100:2x4,k80:4x', is neither a"),
-        ((*LOG, "--nodes", "v100:2x4,"), "'', in 'v100:2x4,', is neither a number nor of the"),
-        ((*LOG, "--nodes", "v100:0x4"), "'v100:0x4': 0 nodes are not within 1 to 1000000"),
-        ((*LOG, "--nodes", "a:1x2000000"), "2000000 GPUs of a node are not within 1 to 1000000"),
-        ((*LOG, "--nodes", "a:900000x1,b:900000x1"), "has 1800000 nodes, at most 1000000"),
-        ((*LOG, *MIXED, "--gpus-per-node", 4), "--gpus-per-node does not go with GPU models in --"),
-        ((*LOG, *MIXED, "--speeds", "table2"), "speeds 'table2' is not one of table1"),
-        ((*TRACE, "--speeds", "table1"), "cluster: model='' of its nodes has no speed for 'vae'"),
-        ((*LOG, "--nodes", "a:2x4", "--speeds", "table1"), "cluster: model='a' of its nodes has"),
-        ((*TRACE, "--migration", -1), "-1 is below 0"),
-        ((*TRACE, "--migration", 900), "migration=900 is not below the lease of 900 s"),
-        ((*TRACE, "--policies", "best"), "policy 'best' is not one of fifo, "),
-        ((*TRACE, "--policies", "fifo,,srtf"), "has an empty name"),
-        ((*TRACE, "--policies", "fifo,fifo"), "'fifo' occurs twice"),
-        ((*TRACE, "--policies", "none.py:P"), "FileNotFoundError: there is no file none.py"),
-        ((*TRACE, "--policies", "theirs.py:Gone"), "has no attribute 'Gone'"),
-        ((*TRACE, "--policies", "theirs.py:NoPolicy"), "which has no name, preempts or dec"),
-        ((*TRACE, "--reader-option", "work"), "'work' is not of the form name=value"),
-        ((*TRACE, "--reader-option", "work=span"), "reader 'philly-csv' takes none, not 'work'"),
-        (
-            ("log.csv", "--reader", "helios", *CLUSTER, "--reader-option", "size=x"),
-            "reader 'helios' takes sizes, date, not 'size'",
-        ),
-        (
-            ("log.csv", "--reader", "helios", *CLUSTER, *["--reader-option", "date=x"] * 2),
-            "--reader-option: 'date' occurs twice",
-        ),
-        ((*TRACE, "--from", "soon"), "--from: start='soon' is not a date of the form"),
-        ((*TRACE, "--from", "9", "--until", "3"), "ends before it starts"),
-        ((*TRACE, "--from", "999999999"), "has none of its jobs"),
-        ((*TRACE, "--without", "0..1..2"), "--without: '0..1..2' is not of the form FROM..UNTIL"),
-        ((*TRACE, "--without", "1..9"), "window 1..9 has none of its jobs, submitted from"),
-        ((*TRACE, "--without-users", "aa"), "trace 'log': user 'aa' has none of its jobs"),
-        ((*TRACE, "--without-users", "a,"), "--without-users: 'a,' has an empty name"),
-        ((*TRACE, "--without-users", "a,b,c"), "no job can be run: 7 rows read, 0 jobs, 7 skipped"),
-        ((*TRACE, "--first", 8), "jobs=8 exceeds the 7 jobs of 'log' that can run"),
-        ((*TRACE, "--weights", "sizes.csv"), "sizes.csv: 3 jobs of users without a size: 'row2'"),
-        ((*TRACE, "--weights", "fair"), "fair: No such file"),
-        ((*TRACE, "--overhead", 900), "overhead=900 is not below the lease of 900 s"),
-        ((*TRACE, "--overhead", -1), "-1 is below 0"),
-        ((*TRACE, "--round-length", 0), "0 is not within 1 to "),
-        ((*TRACE, "--report", "no/r.html"), "folder no does not exist"),
-        ((*TRACE, "--report", "log.csv"), "would replace the input"),
-        ((*TRACE, "--report", "x", "--json", "x"), "two outputs in one file"),
-        ((*TRACE, "--resume"), "--resume needs the folder of an earlier replay: --save-runs"),
-        ((*TRACE, "--resume", "--save-runs", "new"), "new: there is no such folder to resume from"),
-        ((*TRACE, "--save-runs", "log.csv"), "log.csv: "),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line(replay: Replay, args: tuple[object, ...], message: str) -> None:
-    Path("empty.csv").touch()
-    Path("bad.csv").write_text("\n".join([*lines(ROWS), "2017-10-07 05:00:00,-5,1,a"]) + "\n")
-    Path("header.csv").write_text(HEADER + "\n")
-    Path("wide.csv").write_text("\n".join(lines([("01:00:00", 60, 9, "a")])) + "\n")
-    Path("broken.csv.gz").write_bytes(gzip.compress(b"timestamp\n" * 100)[:-9])
-    Path("sizes.csv").write_text("vc,num\na,3\nc,1\n")
-    code, out, err = replay(*args)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert err.startswith("gangsched: error: ")
-    assert message in err
-    assert not Path("replay.html").exists()
 
 
 def test_no_more_policies_than_can_be_told_apart(replay: Replay) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import random
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import full_disk
+from command_line import command, environment, on_terminal, wait_for
 from gangsched import drive
 from gangsched.analysis.driving.run_io import load_run
 from gangsched.instances.io import instance_hash
@@ -88,22 +86,6 @@ def test_runs_that_cannot_be_kept_are_named(
     assert list(table(out, "certified")) == ["fifo", "srtf", "best known", "any policy"]
 
 
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "gangsched", "replay", *map(str, args)]
-
-
-def environment() -> dict[str, str]:
-    hidden = ("FORCE_COLOR", "COLUMNS", "LINES", "NO_COLOR")
-    return {k: v for k, v in os.environ.items() if k not in hidden}
-
-
-def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
-    for _ in range(1200):
-        if path.exists() or process.poll() is not None:
-            return
-        time.sleep(0.1)
-
-
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -113,8 +95,8 @@ def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
     names = ("--policies", "fifo,theirs.py:Slow,srtf")
     args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
     process = subprocess.Popen(
-        command(*args), cwd=tmp_path, env=environment(), text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command("replay", *args), cwd=tmp_path, env=environment(), text=True,
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     wait_for(tmp_path / "started", process)
     process.send_signal(number)
@@ -165,29 +147,9 @@ def without_timing(data: Any) -> Any:
     return [without_timing(part) for part in data] if isinstance(data, list) else data
 
 
-def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:
-    """What a command writes on a terminal of 80 columns."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        command(*args), cwd=cwd, env={**environment(), "TERM": "xterm"}, stdin=follower,
-        stdout=follower, stderr=follower, close_fds=True,
-    )  # fmt: skip
-    os.close(follower)
-    seen = b""
-    try:
-        while part := os.read(leader, 4096):
-            seen += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(leader)
-    assert process.wait(120) == 0
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
-
-
 @pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) -> None:
-    text = seen_on_a_terminal((*TRACE, *TWO), tmp_path)
+    text = on_terminal("replay", *TRACE, *TWO, cwd=tmp_path)
     assert "reading log.csv" in text or "preparing fifo" in text
     assert max(map(len, re.split(r"[\r\n]+", text))) <= 80
     assert "certified" in text

@@ -104,44 +104,6 @@ def test_runs_are_kept_and_go_on(replay: Replay) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("problem.json", "--policies", "fifo"), "policy 'fifo': jobs with parameter servers need"),
-        (
-            ("problem.json", "--policies", "online-revenue,yarn-cs"),
-            "policy 'yarn-cs': jobs with",
-        ),
-        (("plain.json", "--policies", "fifo,online-revenue:lp"), "'irmp-lp': job 'a' has no param"),
-        (("problem.json", "--round-length", 60), "round_length=60, times of jobs with parameter s"),
-        (("problem.json", "--ledger"), "ledger=True, the losses of jobs with utilities"),
-        (("problem.json", "--nodes", 4), "--nodes does not go with a saved instance or problem"),
-        (("problem.json", "--from", 4), "--from does not go with a saved instance or problem"),
-        (("other.json",), "other.json: a RarDdls is not replayed, an instance or IRMP is"),
-        (
-            ("W_LINEAR", "--reader", "scenario", "--gpus-per-node", 4),
-            "--gpus-per-node does not go with scenario W_LINEAR",
-        ),
-        (
-            ("W_LINEAR", "--reader", "scenario", "--reader-option", "days=4"),
-            "'days=4' is not one of jobs=, users=, each once",
-        ),
-        (
-            ("problem.json", "--policies", "online-revenue:estimated"),
-            "runs jobs with parameter servers, whose run times are told",
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_said_in_a_line(
-    replay: Replay, args: tuple[object, ...], message: str
-) -> None:
-    code, out, err = replay(*args, "--no-report")
-    assert (code, out) == (2, "")
-    lines = [line for line in err.splitlines() if "compiling" not in line]
-    assert len(lines) == 1
-    assert message in lines[0]
-
-
 def test_the_same_from_python() -> None:
     found = gs.replay(PROBLEM, ["online-revenue", "online-revenue:spt"])
     assert [row.name for row in found.rows] == ["online-revenue", "online-revenue:spt"]

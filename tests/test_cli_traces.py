@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from called import called
+from command_line import assert_refused
 from gangsched.instances.traces import catalogue, read_auto, read_swf, recognise
 from gangsched.instances.traces.auto import HEAD
 from gangsched.instances.traces.catalogue import TRACES, KnownFile
@@ -55,33 +56,6 @@ def test_what_swf_does_not_hold_is_printed(
     assert (code, err) == (0, "")
     assert "- not kept: weight of 2 jobs\n" in out
     assert [job.gpus for job in read_swf(folder / "out.swf").jobs] == [2, 4]
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("log.csv", "out.txt"), "out.txt: the name must end in one of .csv, .csv.gz, .parquet,"),
-        (("log.csv", "log.csv"), "log.csv: would replace the input"),
-        (("log.csv", "no/out.csv"), "no/out.csv: folder no does not exist"),
-        (("none.csv", "out.csv"), "none.csv: No such file or directory"),
-        (("log.csv", "out.csv", "--reader", "swf"), "log.csv: line 1: 1 fields, not 18"),
-        (("log.csv", "out.csv", "--reader", "philli-csv"), "did you mean 'philly-csv'?"),
-        (("log.csv", "out.csv", "--columns", "gpus=x"), "no column 'x' for gpus"),
-        (("log.csv", "out.csv", "--reader-option", "tres=gpu"), "tres='gpu' does not list numbers"),
-        (("empty.csv", "out.csv"), "empty.csv: there are no jobs to write: 0 rows read, 0 jobs"),
-        (("log.csv",), "Missing argument"),
-    ],
-)
-def test_a_conversion_that_cannot_be_gets_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], message: str
-) -> None:
-    (folder / "empty.csv").write_text(ROWS.splitlines()[0])
-    code, out, err = called(capsys, "convert", *args)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert sorted(path.name for path in folder.iterdir()) == ["empty.csv", "log.csv"]
-    assert (folder / "log.csv").read_text() == ROWS
 
 
 # --- traces --------------------------------------------------------------------------------------
@@ -137,7 +111,4 @@ def test_a_file_that_is_not_there_gets_one_line(
         ("binary", "binary: byte 128 is not UTF-8 text"),
         ("cut", "cut: byte 0 is not UTF-8 text"),
     ):
-        code, out, err = called(capsys, "traces", name)
-        assert (code, out) == (2, "")
-        assert message in err
-        assert err.count("\n") == 1
+        assert_refused(called(capsys, "traces", name), message)

@@ -73,11 +73,6 @@ def test_every_solver_solves_the_tiny_problem(stem: str, name: str) -> None:
     assert result.objective == TINY[stem]
 
 
-@pytest.mark.parametrize(("stem", "name"), EVERY)
-def test_warming_up_runs_the_solver(stem: str, name: str) -> None:
-    warm_up(stem, name)
-
-
 def test_warming_up_reaches_the_annealing() -> None:
     row, problem = PROBLEMS["rar-ddls"].solvers["laminar"], PROBLEMS["rar-ddls"].tiny()
     assert row.load(**row.quick)(problem).iterations == 1 < row(problem).iterations
