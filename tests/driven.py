@@ -16,6 +16,7 @@ from gangsched.solvers import Stop
 from gangsched.solvers.placement import place_by_speed
 from gangsched.solvers.policy import Decision, Policy, Preempts, Start, State
 from reference_driver import drive
+from strategies import deadline_jobs, rewards
 
 
 class Case(NamedTuple):
@@ -74,15 +75,16 @@ def checked(case: Case, policy: Policy, **how: Any) -> Run:
     return run
 
 
-def one_run(case: Case, policy: Policy, data: st.DataObject) -> Run:
+def one_run(case: Case, policy: Policy, data: st.DataObject, *, skip: bool = True) -> Run:
     """The run of a policy, which is the same by every way to it; all jobs finish."""
     whole = checked(case, policy)
     assert whole.stop is Stop.COMPLETED
     assert checked(case, policy) == whole  # one policy object, used again
     assert checked(case, policy, engine="reference") == whole
-    assert checked(case, policy, skip=False) == whole
+    assert not skip or checked(case, policy, skip=False) == whole
     until = data.draw(st.integers(0, whole.now), label="until")
     part = checked(case, policy, until=until)
+    assert checked(case, policy, until=until, engine="reference") == part
     if part.checkpoint is not None:
         assert checked(case, policy, resume=part.checkpoint) == whole
     return whole
@@ -111,6 +113,30 @@ def split_cases(draw: st.DrawFn) -> Case:
             split_speed=draw(st.sampled_from([1.0, 0.7, 1 / 3, 0.05])),
             scaling=draw(st.sampled_from([0.05, 0.0, 1.0])),
             preemption_cost=draw(st.sampled_from([None, 0, 13, 200])),
+        )
+        for job in case.instance.jobs
+    ]
+    return Case(Instance(case.instance.cluster, jobs, case.instance.users), case.rules)
+
+
+@st.composite
+def deadline_cases(draw: st.DrawFn) -> Case:
+    """The small clusters of all policies, with deadlines of about the run times."""
+    case = draw(cases())
+    jobs = [
+        draw(
+            deadline_jobs(
+                job.id,
+                job.user,
+                gpus=st.just(job.gpus),
+                work=st.just(job.work),
+                release=st.just(job.release),
+                rewards=rewards(latest=1500),
+                weight=st.just(1.0),
+                speeds=st.just({}),
+                pin=st.just(""),
+                split_speed=st.sampled_from([1.0, 0.5]),
+            )
         )
         for job in case.instance.jobs
     ]

@@ -9,35 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, cases, checked
+from driven import (
+    Case,
+    Mover,
+    cases,
+    checked,
+    deadline_cases,
+    mixed_cases,
+    one_run,
+    split_cases,
+)
 from few import but
+from gangsched import registry
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.instances.generate import philly_workload
-from gangsched.solvers import (
-    Conservative,
-    Easy,
-    Fifo,
-    GandivaFair,
-    Hived,
-    IsolationArea,
-    Las,
-    LtgfPolicy,
-    ServerFillingSrpt,
-    Sjf,
-    SmallestArea,
-    Srtf,
-    Stop,
-    Themis,
-    ThemisGreedy,
-    TiresiasL,
-    YarnCs,
-)
+from gangsched.solvers import GandivaFair, Hived, LtgfPolicy, SmallestArea, Themis, TiresiasL
+from gangsched.solvers.ours.unisched.value_density import ValueDensity
 from gangsched.solvers.policies.allox.policy import Allox
-from gangsched.solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.policies.gavel.max_min_fairness import MaxMinFairness
-from gangsched.solvers.policies.gavel.max_sum_throughput import MaxSumThroughput
-from gangsched.solvers.policies.gavel.min_total_duration import MinTotalDuration
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
+from gangsched.solvers.unisched.chronus import Chronus
+from gangsched.solvers.unisched.optimus import Optimus
+from gangsched.solvers.unisched.three_sigma import ThreeSigma
 from reference_driver import drive
 
 EXAMPLES = settings().max_examples // 4
@@ -72,42 +64,6 @@ class Wild:
         )
 
 
-POLICIES: dict[str, Policy] = {
-    "fifo": Fifo(),
-    "fifo without blocking": Fifo(blocking=False),
-    "sjf": Sjf(),
-    "srtf": Srtf(),
-    "smallest-area": SmallestArea(),
-    "smallest-area with a guard": SmallestArea(guard=200),
-    "las": Las(),
-    "tiresias-l": TiresiasL(thresholds=(60, 500)),
-    "themis": Themis(),
-    "themis without fairness": Themis(fairness=0.0),
-    "themis with little fairness": Themis(fairness=0.5),
-    "themis-greedy": ThemisGreedy(),
-    "serverfilling-srpt": ServerFillingSrpt(),
-    "easy": Easy(),
-    "easy by estimates": Easy(overestimate=2.0),
-    "conservative": Conservative(),
-    "conservative by estimates": Conservative(overestimate=2.0, seed=1),
-    "yarn-cs": YarnCs(backfill=True),
-    "hived": Hived(limit=2),
-    "hived with backfill": Hived(limit=1, backfill=True),
-    "gandiva-fair": GandivaFair(threshold=0.1),
-    "allox": Allox(alpha=0.5),
-    "max-min-fairness": MaxMinFairness(),
-    "finish-time-fairness": FinishTimeFairness(),
-    "min-total-duration": MinTotalDuration(),
-    "max-sum-throughput": MaxSumThroughput(),
-    "isolation-area": IsolationArea(),
-    "ltgf": LtgfPolicy(),
-    "ltgf by quota": LtgfPolicy(fair_share="quota", job_key="rho-minus", renewal_first=True),
-    "wild": Wild(),
-    "wild at leases": Wild(preempts=Preempts.LEASE, seed=1),
-    "wild and blocking": Wild(blocking=True, seed=2),
-}
-
-
 def even(case: Case) -> Case:
     """The same jobs on nodes of one size, a power of two."""
     sizes = case.instance.cluster.sizes
@@ -123,36 +79,103 @@ def brief(case: Case) -> Case:
     return Case(case.instance, {**rules, "overhead": least})
 
 
+def gentle(case: Case) -> Case:
+    """The same where each round makes progress, so that policies that preempt come to an end."""
+    jobs = [
+        replace(
+            job,
+            preemption_cost=None if job.preemption_cost is None else min(3, job.preemption_cost),
+            split_speed=max(0.3, job.split_speed),
+        )
+        for job in case.instance.jobs
+    ]
+    return Case(replace(case.instance, jobs=jobs), {**case.rules, "overhead": 1, "spread": True})
+
+
+#: policies with parameters that the registry does not have
+OWN: dict[str, Policy] = {
+    "smallest-area with a guard": SmallestArea(guard=200),
+    "tiresias-l": TiresiasL(thresholds=(60, 500)),
+    "themis without fairness": Themis(fairness=0.0),
+    "themis with little fairness": Themis(fairness=0.5),
+    "hived": Hived(limit=2),
+    "hived with backfill": Hived(limit=1, backfill=True),
+    "gandiva-fair": GandivaFair(threshold=0.1),
+    "allox for few users": Allox(alpha=0.4),
+    "ltgf by quota": LtgfPolicy(fair_share="quota", job_key="rho-minus", renewal_first=True),
+    "optimus:elastic": Optimus(elastic=True, cycle=90),
+    "three-sigma": ThreeSigma(slot=90, slots=4),
+    "chronus of short leases": Chronus(lease=120, be_lease=60, profilers=2),
+    "chronus without a profiler": Chronus(
+        lease=180, be_lease=90, profilers=0, sr_aware=True, rounding="lossless"
+    ),
+    "value-density:profiled": ValueDensity(profiling=90),
+    "wild": Wild(),
+    "wild at leases": Wild(preempts=Preempts.LEASE, seed=1),
+    "wild and blocking": Wild(blocking=True, seed=2),
+    "mover": Mover(),
+    "mover at leases": Mover(seed=1, preempts=Preempts.LEASE, always_asked=False),
+}
+KINDS: dict[str, st.SearchStrategy[Case]] = {
+    "one model": cases(wide=1),
+    "several models": mixed_cases(),
+    "split gangs": split_cases().map(gentle),
+    "deadlines": deadline_cases() | cases(),
+}
+BOTH = (
+    *("fifo", "fifo:backfill", "sjf", "srtf", "smallest-area", "serverfilling-srpt", "las"),
+    *("tiresias-l", "themis", "themis-greedy", "allox", "allox for few users", "ltgf"),
+    *("ltgf by quota", "max-min-fairness", "finish-time-fairness", "min-total-duration"),
+    "max-sum-throughput",
+)
+NAMES: dict[str, tuple[str, ...]] = {
+    "one model": (
+        *BOTH,
+        *("easy", "easy:estimates", "conservative", "conservative:estimates", "isolation-area"),
+        *("yarn-cs:backfill", "hived", "hived with backfill", "gandiva-fair"),
+        *("gandiva-fair:literal", "smallest-area with a guard", "themis without fairness"),
+        *("themis with little fairness", "wild", "wild at leases", "wild and blocking"),
+    ),
+    "several models": (*BOTH, "mover", "mover at leases"),
+    "split gangs": ("fifo:backfill", "srtf", "tiresias-l", "themis-greedy", "ltgf"),
+    "deadlines": (
+        *("hydra", "hydra:cost", "genie", "genie:elastic", "optimus", "optimus:elastic"),
+        *("three-sigma", "chronus", "chronus of short leases", "chronus without a profiler"),
+        *("edf", "value-density", "value-density:balanced", "value-density:profiled"),
+    ),
+}
 #: the cases that these policies are for
 MEANT = {"hived": even, "hived with backfill": even, "las": brief}
+RUNS = [(kind, name) for kind, names in NAMES.items() for name in names]
+SLOW = {
+    ("one model", "conservative"),
+    *(("several models", name) for name in ("min-total-duration", "max-sum-throughput")),
+    *(("deadlines", name) for k, name in enumerate(NAMES["deadlines"]) if k % 3),
+}
 
 
-@pytest.mark.parametrize("name", but(["conservative"], POLICIES))
-@settings(max_examples=EXAMPLES)
-@given(case=cases(wide=1), data=st.data())
-def test_runs_keep_the_rules(name: str, case: Case, data: st.DataObject) -> None:
-    policy = POLICIES[name]
-    case = MEANT.get(name, lambda case: case)(case)
-    whole = checked(case, policy, engine="reference")
-    assert whole.stop is Stop.COMPLETED
-    assert checked(case, policy) == whole
-    if not isinstance(policy, Wild):
-        assert checked(case, policy, skip=False) == whole
-    until = data.draw(st.integers(0, whole.now), label="until")
-    part = checked(case, policy, until=until)
-    if part.checkpoint is not None:
-        assert checked(case, policy, resume=part.checkpoint) == whole
-    assert checked(case, policy, until=until, engine="reference") == part
+def policy_of(name: str) -> Policy:
+    return OWN.get(name) or registry.policy(name)[1]
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if "wild" not in name])
+@pytest.mark.parametrize(("kind", "name"), but(SLOW, RUNS))
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(data=st.data())
+def test_runs_keep_the_rules_and_are_the_same_by_every_way(
+    kind: str, name: str, data: st.DataObject
+) -> None:
+    case = data.draw(KINDS[kind], label="case")
+    one_run(MEANT.get(name, Case._make)(case), policy_of(name), data, skip="wild" not in name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["one model"] if "wild" not in name])
 @settings(max_examples=EXAMPLES)
 @given(case=cases(wide=1))
 def test_with_a_node_for_every_job_nobody_waits(name: str, case: Case) -> None:
     jobs = [replace(job, gpus=min(job.gpus, 4), user="") for job in case.instance.jobs]
     roomy = Instance(Cluster.of_sizes([4] * len(jobs)), jobs)
     rules = {**case.rules, "overhead": 0}
-    book = checked(Case(roomy, rules), POLICIES[name]).records
+    book = checked(Case(roomy, rules), policy_of(name)).records
     assert book.first.tolist() == book.visible.tolist()
     assert book.end.tolist() == (book.visible + book.work).tolist()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from gangsched.solvers import (
     Preempts,
     Srtf,
     State,
-    ThemisGreedy,
-    TiresiasL,
 )
 from gangsched.solvers.machine.const import FRUITLESS
 from gangsched.solvers.policy import Start
@@ -426,29 +423,3 @@ def test_runs_at_random_are_the_same_by_every_way(
 ) -> None:
     policy = Shuffle(seed, cycle, 600, orders, asked, preempts)
     one_run(case, policy, data)
-
-
-def gentle(case: Case) -> Case:
-    """The same where each round makes progress, so that policies that preempt come to an end."""
-    jobs = [
-        replace(
-            job,
-            preemption_cost=None if job.preemption_cost is None else min(3, job.preemption_cost),
-            split_speed=max(0.3, job.split_speed),
-        )
-        for job in case.instance.jobs
-    ]
-    return Case(replace(case.instance, jobs=jobs), {**case.rules, "overhead": 1, "spread": True})
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [Fifo(blocking=False), Srtf(), TiresiasL(thresholds=(60, 500)), ThemisGreedy(), LtgfPolicy()],
-    ids=lambda policy: policy.name,
-)
-@settings(max_examples=settings().max_examples // 4)
-@given(case=split_cases(), data=st.data())
-def test_policies_in_machine_code_know_speeds_too(
-    policy: Any, case: Case, data: st.DataObject
-) -> None:
-    one_run(gentle(case), policy, data)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driven import Case, cases, one_run
+from driven import Case, cases
 from few import but, first
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
@@ -101,12 +101,6 @@ def test_machine_code_decides_as_plain_python_on_any_cluster(case: Case, literal
         drive(case.instance, kind(literal=literal), **case.rules) for kind in (GandivaFair, Plain)
     )
     assert compiled.digest() == plain.digest()
-
-
-@settings(max_examples=EXAMPLES)
-@given(case=cases(), data=st.data())
-def test_by_the_letter_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:
-    one_run(case, GandivaFair(literal=True), data)
 
 
 @pytest.mark.parametrize("name", ["gandiva-fair", "gandiva-fair:no-trade"])
