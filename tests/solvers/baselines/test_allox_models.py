@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from scipy.optimize import linear_sum_assignment
 
-from driven import Case, mixed_cases
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers.policies.allox import on_models as allox_models
 from gangsched.solvers.policies.allox.policy import Allox
-from gangsched.solvers.policies.allox.position_matching import FORBIDDEN
 from gangsched.solvers.policies.sjf import Sjf
 
 
@@ -45,34 +40,6 @@ def test_a_gang_is_matched_where_its_nodes_have_a_place() -> None:
     jobs = [job("wide", 50, gpus=2), job("one", 50)]
     run = drive(two(jobs, ("v100", 1), ("k80", 2), ("k80", 2)), Allox(), round_length=10)
     assert run.records.end.tolist() == [500, 50]
-
-
-@settings(deadline=None, max_examples=40)
-@given(case=mixed_cases())
-def test_each_matching_is_the_least_of_all_single_gpus(case: Case) -> None:
-    """With a column for every GPU and position, by scipy; GPUs are free when their jobs end."""
-    if len({node.model for node in case.instance.cluster.nodes}) == 1:
-        return
-    found: list[tuple[int, Any]] = []
-    whole = allox_models.position_matching
-
-    def spy(times: Any, gpus: Any, delays: Any) -> Any:
-        matching = whole(times, gpus, delays)
-        found.append((matching.objective, (times, gpus, delays)))
-        return matching
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allox_models, "position_matching", spy)
-        drive(case.instance, Allox(), **case.rules)
-    for objective, (times, gpus, delays) in found:
-        rows = times[((times != FORBIDDEN) & (gpus > 0)).any(axis=1)]
-        each = [
-            (g, k) for g, n in enumerate(gpus) for _ in range(n) for k in range(1, len(rows) + 1)
-        ]
-        cost = np.array(
-            [[delays[g] + k * p[g] if p[g] > 0 else 10**12 for g, k in each] for p in rows]
-        )
-        assert objective == (cost[linear_sum_assignment(cost)].sum() if rows.size else 0)
 
 
 class Spy(Allox):

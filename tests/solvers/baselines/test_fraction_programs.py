@@ -26,10 +26,10 @@ from gangsched.solvers.policies.gavel.fraction_programs import (
     least_duration,
     most_throughput,
 )
+from gangsched.solvers.policies.gavel.max_min_fairness import class_fractions
 from gangsched.solvers.policies.gavel.max_sum_throughput import MaxSumThroughput
 from gangsched.solvers.policies.gavel.min_total_duration import MinTotalDuration
 
-POLICIES = [FinishTimeFairness(), MinTotalDuration(), MaxSumThroughput()]
 CLOSE = 1e-6
 
 
@@ -118,6 +118,16 @@ def check_rest(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole: 
     assert beyond == pytest.approx(largest_rest(rates, gangs, gpus, needs), rel=1e-4)
 
 
+def check_max_min(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> None:
+    """Classes are served as well as their jobs one by one, each against (s / w) T / throughput."""
+    x = class_fractions(rates, gangs, counts, gpus, weights=weights)
+    check_feasible(x, rates, gangs, gpus, counts)
+    per = rates * (gangs / (weights * (rates @ gpus) / gpus.sum()))[:, None]
+    each, gang = (np.repeat(a, counts, axis=0) for a in (per, gangs))
+    best = best_multiple(each, gang, gpus, np.ones(len(gang)))
+    assert (per * x).sum(axis=1).min() == pytest.approx(best, rel=CLOSE)
+
+
 def check_throughput(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> None:
     x = most_throughput(rates, gangs, counts, gpus, weights)
     check_feasible(x, rates, gangs, gpus, counts)
@@ -157,7 +167,9 @@ def test_programs_are_worth_what_other_programs_find(
     check_duration(rates, gangs, gpus, left)
     check_finish(rates, gangs, gpus, left, numbers(data, size, 0), left + numbers(data, size, 0))
     counts = numbers(data, size, 1, 4).astype(int)
-    check_throughput(rates, gangs, counts, gpus, numbers(data, size, 1, 3))
+    weights = numbers(data, size, 1, 3)
+    check_throughput(rates, gangs, counts, gpus, weights)
+    check_max_min(rates, gangs, counts, gpus, weights)
 
 
 @each_seed(range(20))

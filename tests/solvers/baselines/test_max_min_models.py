@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dense_fractions import level, normalised
 from driven import Case, mixed_cases
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node, User
@@ -22,41 +20,6 @@ from gangsched.solvers.policies.gavel.max_min_fairness import (
 )
 from gangsched.solvers.policies.gavel.model_leases import Received
 from gangsched.solvers.policy import Rules, Session
-
-
-@st.composite
-def classes(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Throughputs, gangs, numbers of jobs, GPUs and weights."""
-    gpus = draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    speed = st.sampled_from([1.0, 2.0, 0.0, 6.4, 1.17])
-    rows, gangs = [], []
-    for _ in range(draw(st.integers(1, 4))):
-        gang = draw(st.integers(1, max(gpus)))
-        row = [draw(speed) for _ in gpus]
-        if not any(s > 0 and gang <= n for s, n in zip(row, gpus, strict=True)):
-            row[int(np.argmax(gpus))] = 1.0
-        rows.append(row)
-        gangs.append(gang)
-    number = len(gangs)
-    counts = draw(st.lists(st.integers(1, 4), min_size=number, max_size=number))
-    weights = draw(st.lists(st.sampled_from([1.0, 3.0]), min_size=number, max_size=number))
-    return np.array(rows), np.array(gangs), np.array(counts), np.array(gpus), np.array(weights)
-
-
-@settings(max_examples=60)
-@given(classes())
-def test_classes_are_served_as_well_as_their_jobs_one_by_one(case: tuple[Any, ...]) -> None:
-    rates, gangs, counts, gpus, weights = case
-    x = class_fractions(rates, gangs, counts, gpus, weights=weights)
-    assert (x >= 0).all()
-    assert (x.sum(axis=1) <= 1 + 1e-9).all()
-    assert (((counts * gangs) @ x) <= gpus * (1 + 1e-9)).all()
-    able = np.where(gangs[:, None] <= gpus, rates, 0.0)
-    assert (x[able == 0] == 0).all()
-    ratio = (able * x).sum(axis=1) * gangs / (weights * (able @ gpus) / gpus.sum())
-    each, gang = (np.repeat(a, counts, axis=0) for a in (rates, gangs))
-    per = normalised(each, gang, gpus, np.repeat(weights, counts))
-    assert ratio.min() == pytest.approx(level(per, np.ones(len(per)), gang, gpus), rel=1e-6)
 
 
 def test_what_is_left_goes_where_it_is_worth_most() -> None:
@@ -75,8 +38,25 @@ def test_no_classes_and_bad_numbers() -> None:
     assert class_fractions(np.zeros((0, 2)), np.zeros(0, int), [], [1, 1]).shape == (0, 2)
     with pytest.raises(ValueError, match=r"sharing: counts\[0\]=0.0 is not positive"):
         class_fractions([[1]], [1], [0], [1])
-    with pytest.raises(ValueError, match="job 0 with gang 2 can run on no model"):
-        class_fractions([[1]], [2], [1], [1])
+    with pytest.raises(ValueError, match=r"weights\[0\]=0.0 is not positive"):
+        class_fractions([[1]], [1], [1], [1], weights=[0])
+
+
+@pytest.mark.parametrize(
+    ("rates", "gangs", "gpus", "kind", "message"),
+    [
+        ([[1, 2]], [1], [1], ValueError, r"throughputs has shape \(1, 2\), gangs and gpus have 1"),
+        ([[1]], [1.5], [1], TypeError, "gangs of type float64 are not integers"),
+        ([[1]], [0], [1], ValueError, r"gangs\[0\]=0 is below 1"),
+        ([[1, 1]], [1], [1, -1], ValueError, r"gpus\[1\]=-1 is below 0"),
+        ([[1], [-2]], [1, 1], [1], ValueError, r"throughputs\[1, 0\]=-2.0 is not a finite number"),
+        ([[np.nan]], [1], [1], ValueError, r"throughputs\[0, 0\]=nan is not a finite number >= 0"),
+        ([[1], [1]], [1, 4], [3], ValueError, "job 1 with gang 4 can run on no model"),
+    ],
+)
+def test_bad_jobs_are_named(rates: Any, gangs: Any, gpus: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        class_fractions(rates, gangs, np.ones(len(gangs)), gpus)
 
 
 # --- leases ---------------------------------------------------------------------------------------

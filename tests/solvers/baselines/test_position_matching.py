@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,32 +52,12 @@ def by_assignment(times: Ints, gpus: Ints, delays: Sequence[int] = (0,) * 4) -> 
     return int(matrix[linear_sum_assignment(matrix)].sum())
 
 
-def by_flow(times: Ints, gpus: Ints) -> int:
-    """The least cost by networkx's network simplex, for cases in which every job can run."""
-    graph = nx.DiGraph()
-    graph.add_node("end", demand=len(times))
-    for (i, row), k in product(enumerate(times), range(1, len(times) + 1)):
-        graph.add_node(i, demand=-1)
-        for g, time in enumerate(row):
-            graph.add_edge(i, (g, k), weight=int(k * time), capacity=1)
-            graph.add_edge((g, k), "end", weight=0, capacity=int(gpus[g]))
-    return int(nx.min_cost_flow_cost(graph))
-
-
 def workload(jobs: int, models: int, seed: int, *, spread: float) -> Ints:
     """Times over several orders of magnitude, with speeds that differ by model and by job."""
     rng = np.random.default_rng(seed)
     work = np.exp(rng.normal(7, 1.5, (jobs, 1)))
     speed = (1 + np.arange(models)) * np.exp(rng.normal(0, spread, (jobs, models)))
     return np.ceil(work / speed).astype(np.int64)
-
-
-@given(cases())
-def test_the_cost_is_that_of_the_assignment_matrix(case: tuple[Ints, Ints]) -> None:
-    times, gpus = case
-    matching = position_matching(times, gpus)
-    assert matching.objective == by_assignment(times, gpus)
-    assert optimality_violations(times, gpus, matching) == []
 
 
 @given(cases(), st.lists(st.integers(0, 12), min_size=4, max_size=4))
@@ -93,51 +71,11 @@ def test_gpus_that_become_free_later_cost_so_much_more(
     assert optimality_violations(times, gpus, matching, own) == []
 
 
-@given(cases(max_jobs=5, forbidden=False))
-def test_the_cost_is_that_of_a_minimum_cost_flow(case: tuple[Ints, Ints]) -> None:
-    times, gpus = case
-    assert position_matching(times, gpus).objective == by_flow(times, gpus)
-
-
-@pytest.mark.parametrize("gpus", [[1, 1, 1], [7, 3, 1], [60, 50, 40]])
-@pytest.mark.parametrize("spread", [0.0, 0.5])
-def test_a_hundred_jobs_cost_what_scipy_finds(gpus: list[int], spread: float) -> None:
-    times = workload(100, 3, 1, spread=spread)
-    matching = position_matching(times, gpus)
-    assert matching.objective == by_assignment(times, np.array(gpus))
-    assert optimality_violations(times, gpus, matching) == []
-
-
 def test_the_size_of_a_large_cluster_is_proven_optimal() -> None:
     times, gpus = workload(10_000, 3, 2, spread=0.3), [1000, 800, 700]
     matching = position_matching(times, gpus)
     assert optimality_violations(times, gpus, matching) == []
     assert (matching.model >= 0).all()
-
-
-def test_jobs_of_one_model_run_shortest_first_and_the_earlier_of_two_equal_ones_first() -> None:
-    matching = position_matching([[5], [2], [7], [2], [5]], [2])
-    assert matching.position.tolist() == [2, 3, 1, 2, 1]
-    assert matching.objective == 2 + 2 + (2 + 5) + (2 + 5) + (2 + 5 + 7)  # the completion times
-
-
-def test_a_job_goes_to_the_model_that_it_suits() -> None:
-    # alone each is faster on model 1; one after the other there they end at 2 and 6, not 3 and 4
-    matching = position_matching([[3, 2], [10, 4]], [1, 1])
-    assert (matching.model.tolist(), matching.objective) == ([0, 1], 7)
-
-
-def test_what_no_model_can_run_is_left_out() -> None:
-    matching = position_matching([[FORBIDDEN, 4], [3, FORBIDDEN], [FORBIDDEN, FORBIDDEN]], [0, 1])
-    assert matching.model.tolist() == [1, -1, -1]
-    assert matching.position.tolist() == [1, 0, 0]
-    assert matching.objective == 4
-
-
-@pytest.mark.parametrize("gpus", [[3], [2, 2], [0, 0]])
-def test_no_jobs_cost_nothing(gpus: list[int]) -> None:
-    matching = position_matching(np.zeros((0, len(gpus)), dtype=int), gpus)
-    assert (matching.objective, matching.model.size) == (0, 0)
 
 
 def test_large_times_are_exact() -> None:
@@ -146,13 +84,6 @@ def test_large_times_are_exact() -> None:
     matching = position_matching(times, [1, 1])
     assert matching.objective == (big - 1) + big + 2 * (big - 3)
     assert optimality_violations(times, [1, 1], matching) == []
-
-
-@given(cases())
-def test_the_same_input_gives_the_same_matching(case: tuple[Ints, Ints]) -> None:
-    one, other = position_matching(*case), position_matching(*case)
-    assert one.model.tolist() == other.model.tolist()
-    assert one.position.tolist() == other.position.tolist()
 
 
 @given(cases())

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from gangsched.formulations import CompletionTime
 from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.instances import (
     Cluster,
     Instance,
-    Job,
     Linear,
     Node,
     ParameterServerJob,
@@ -292,15 +290,3 @@ def test_idle_times_are_skipped(solver: Solver) -> None:
 def test_nothing_runs_where_there_are_no_parameter_servers(solver: Solver) -> None:
     result = solver(Irmp(Instance(Cluster([Node("s0", 1)]), [job("a", 3)])))
     assert (result.objective, result.info["left"]) == (0, ["a"])
-
-
-@pytest.mark.parametrize("solver", BOTH)
-def test_no_jobs_no_runs(solver: Solver) -> None:
-    assert solver(Irmp(Instance(Cluster([Node("s0", 1, ps=1)]), []))).objective == 0
-
-
-@pytest.mark.parametrize("solver", BOTH)
-def test_another_problem_is_refused(solver: Solver) -> None:
-    problem = CompletionTime(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1, work=1)]))
-    with pytest.raises(TypeError, match=f"^{solver.__name__}: a CompletionTime is not a Irmp"):
-        solver(problem)  # type: ignore[arg-type]
