@@ -33,7 +33,6 @@ RULES: dict[str, Solver] = {
     by: partial(online, params=OnlineParams(by=by))  # type: ignore[arg-type]
     for by in ORDERS
 }
-by_rule = pytest.mark.parametrize("by", RULES)
 ENGINES = pytest.mark.parametrize("engine", ["compiled", "reference"])
 
 
@@ -184,31 +183,6 @@ def test_the_driver_gives_the_schedule_of_the_online_rule(
     if part.checkpoint is not None:
         other = OnlineRevenue.of(problem, by)
         assert driven(problem.instance, other, resume=part.checkpoint) == run
-
-
-@by_rule
-def test_larger_problems_give_the_same_schedule_too(by: str) -> None:
-    problem = paper_problem(25, servers=14, seed=3)
-    run = driven(problem.instance, OnlineRevenue.of(problem, by))
-    assert by_job(run) == RULES[by](problem).solution
-    part = driven(problem.instance, OnlineRevenue.of(problem, by), until=run.now // 3)
-    assert part.checkpoint is not None
-    rest = driven(problem.instance, OnlineRevenue.of(problem, by), resume=part.checkpoint)
-    assert rest == run
-
-
-@by_rule
-def test_what_starts_does_not_hang_on_jobs_that_come_later(by: str) -> None:
-    problem = paper_problem(20, servers=14, seed=1)
-    now = sorted(job.release for job in problem.instance.jobs)[10]
-    known = [job for job in problem.instance.jobs if job.release <= now]
-    names = [job.id for job in known]
-    early = driven(replace(problem.instance, jobs=known), OnlineRevenue.of(problem, by))
-    run = driven(problem.instance, OnlineRevenue.of(problem, by))
-    begun = [(run.records.id[s.job], s.start, s.gpus) for s in run.schedule if s.start <= now]
-    also = [(names[s.job], s.start, s.gpus) for s in early.schedule if s.start <= now]
-    assert len(begun) > 2
-    assert sorted(begun, key=str) == sorted(also, key=str)
 
 
 def test_users_without_quotas_and_owners_do_not_matter() -> None:

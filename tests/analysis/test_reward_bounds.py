@@ -191,11 +191,6 @@ def test_many_intervals() -> None:
         verify_bound(problem, Bound(bound.value - 20, "", bound.certificate))
 
 
-def test_equal_input_gives_equal_bounds() -> None:
-    made = [reward_bound(random_problem(np.random.default_rng(11))) for _ in range(2)]
-    assert made[0] == made[1]
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -143,15 +143,6 @@ def test_a_run_is_the_same_by_every_way_to_it(
     one_run(case, policy_of(solver, window=window, step=step, preempts=preempts), data)
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=12)
-@given(cases(), st.integers(1, 12), st.data())
-def test_a_run_of_exact_rounds_is_the_same_by_every_way_to_it(
-    case: Case, window: int, data: st.DataObject
-) -> None:
-    one_run(case, plan_ltgf_rounds(window=window, step=case.rules["lease"]), data)
-
-
 @settings(deadline=None, max_examples=12)
 @given(cases(), st.sampled_from(SOLVERS), st.data())
 def test_steps_of_a_resumed_run_are_those_of_the_whole(
@@ -259,18 +250,6 @@ def test_a_better_solver_comes_closer_to_the_bound(seed: int) -> None:
         ratios[name] = problem.objective(run.schedule) / bound
     assert 1 <= ratios["smallest_first"] < 0.75 * ratios["fifo"]
     assert ratios["smallest_first"] < 0.75 * ratios["in_release_order"]
-
-
-@pytest.mark.slow
-def test_branch_and_bound_over_a_few_jobs_beats_fifo() -> None:
-    jobs = [(4, 0, 3600, 1.0), (4, 0, 3000, 1.0), (2, 0, 600, 1.0), (2, 60, 600, 1.0)]
-    problem = problem_of([4], [*jobs, (4, 1200, 900, 1.0), (1, 1500, 300, 1.0)])
-    bound = online_bound(problem).value
-    ours, fifo = (
-        problem.objective(drive(problem.instance, policy, lease=300, overhead=0).schedule) / bound
-        for policy in (plan_completion_times(step=300), Fifo())
-    )
-    assert 1 <= ours < 1.25 < 1.5 < fifo
 
 
 def test_a_round_of_ltgf_is_leximin_optimal() -> None:

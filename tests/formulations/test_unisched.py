@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 
-from few import each_seed
 from gangsched.formulations.problem import Sense
 from gangsched.formulations.unisched.leases import LeasePhase, Terms
-from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
 from gangsched.instances.model import DeadlineJob
 
@@ -325,38 +323,3 @@ def test_gangs_above_a_node_take_whole_nodes_only_if_consolidated() -> None:
 
 
 # -- exact consolidation --------------------------------------------------------------------------
-
-
-def partitions(most: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Every falling tuple of numbers up to `largest` of sum up to `most`."""
-    yield ()
-    for first in range(min(most, largest), 0, -1):
-        for rest in partitions(most - first, first):
-            yield (first, *rest)
-
-
-@cache
-def fit(gangs: tuple[int, ...], free: tuple[int, ...]) -> bool:
-    """Whether gangs can be put on nodes, each on one, tried in every way."""
-    if not gangs:
-        return True
-    return any(
-        fit(gangs[1:], tuple(sorted((*free[:n], free[n] - gangs[0], *free[n + 1 :]))))
-        for n in range(len(free))
-        if free[n] >= gangs[0] and free[n] not in free[:n]
-    )
-
-
-@each_seed(range(1, 9), name="size")
-def test_the_rows_say_which_gangs_fit(size: int) -> None:
-    answers = {True: 0, False: 0}
-    for nodes in (1, 2, 3):
-        for gangs in partitions(size * nodes, size):
-            counts = [gangs.count(s) for s in range(1, size + 1)]
-            rows = all(
-                sum(a * n for a, n in zip(row, counts, strict=True)) <= side * nodes
-                for row, side in CONSOLIDATION_ROWS[size]
-            )
-            assert rows is fit(gangs, (size,) * nodes), gangs
-            answers[rows] += 1
-    assert min(answers.values()) > 0 or size <= 2

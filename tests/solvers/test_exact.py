@@ -102,16 +102,6 @@ def test_no_solution_is_better_than_one_that_only_tolerances_allow() -> None:
     assert result.bound.value in (3, 4)
 
 
-def test_the_brute_forces_agree() -> None:
-    """All starts and placements, one by one, against the search over states."""
-    for seed in (0, 2, 7, 12, 13, 15):
-        problem = tiny(seed)
-        if len(problem.jobs) > 2:
-            continue
-        ends = [max(e) for _, _, e in brute_force.every_schedule(problem, optimum(seed) + 1)]
-        assert min(ends) == optimum(seed)
-
-
 # --- when it cannot finish -----------------------------------------------------------------------
 
 
@@ -141,12 +131,6 @@ def test_a_time_limit_leaves_a_solution_a_bound_and_a_gap(seed: int) -> None:
     assert result.gap > 0
     assert result.bound.value >= area_bound(problem).value
     assert problem.violations(result.solution) == []
-
-
-def test_a_time_limit_of_another_solver_leaves_them_too() -> None:
-    result = solve_exact(crowded(0), time_limit=0.01, params=ExactParams(solver="appsi_highs"))
-    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert result.bound is not None
 
 
 @pytest.mark.slow
@@ -244,13 +228,6 @@ def test_no_jobs_take_no_time(form: str, warm_start: Any) -> None:
     assert (result.objective, result.status, len(result.solution)) == (0, Status.OPTIMAL, 0)
 
 
-@pytest.mark.slow
-def test_the_same_call_gives_the_same_result() -> None:
-    first, second = (solve_exact(tiny(26)) for _ in range(2))
-    assert first == second
-    assert first.solution.device.size == sum(job.gpus for job in tiny(26).jobs)
-
-
 def test_what_a_run_was_is_recorded() -> None:
     info = solve_exact(tiny(2), params=ExactParams(solver="highs")).info
     assert info["form"] == "compact"
@@ -291,11 +268,6 @@ def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> Non
     others = {name: options[name] for name in options if name != "time_limit"}
     with pytest.raises(ValueError, match=message):
         solve_exact(spread(), params=ExactParams(**others), **limit)
-
-
-def test_an_instance_is_no_problem() -> None:
-    with pytest.raises(TypeError, match="solve_exact: a Instance is not a problem"):
-        solve_exact(spread().instance)
 
 
 def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
@@ -345,19 +317,6 @@ def test_no_schedule_beats_the_bound(seed: int, choices: list[tuple[int, int]]) 
     schedule = evaluate(problem, [a for a, _ in choices][: len(options)], placement)
     if schedule is not None and problem.violations(schedule) == []:
         assert problem.objective(schedule) >= bound.value
-
-
-@pytest.mark.slow
-def test_the_bound_is_not_always_met() -> None:
-    """The test above would pass if all gaps were 0, or all bounds."""
-    gaps = []
-    for seed in range(2, 23, 3):
-        bound = solve_exact(tiny(seed)).bound
-        assert bound is not None
-        assert bound.value == optimum(seed)
-        results = [heuristic(tiny(seed)) for heuristic in HEURISTICS]
-        gaps += [r.objective - bound.value for r in results if r.objective is not None]
-    assert sum(gap > 0 for gap in gaps) >= 0.3 * len(gaps)
 
 
 # --- any problem ---------------------------------------------------------------------------------

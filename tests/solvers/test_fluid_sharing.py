@@ -50,34 +50,6 @@ def test_figure_6_a() -> None:
     assert run.shares == (((0, 2), (1, 2), (2, 2)), ((0, 6),), ())
 
 
-def test_jobs_as_wide_as_the_cluster_share_the_processor() -> None:
-    """C_k = sum over i of min(p_i, p_k): the closed form of processor sharing."""
-    work = [7, 3, 11, 3, 5]
-    run = fluid_sharing(of(4, *((4, w, 0) for w in work)))
-    assert run.end == tuple(sum(min(w, mine) for w in work) for mine in work)
-
-
-def test_who_cannot_use_its_share_leaves_it_to_the_others() -> None:
-    """1 + 5/2 + 5/2 of 6, then 3 + 3 from 60 on; 30 of 240 GPU seconds are left at 75."""
-    run = fluid_sharing(of(6, (1, 60, 0), (4, 60, 0), (4, 60, 0)))
-    assert run.shares[0] == ((0, 1), (1, Fraction(5, 2)), (2, Fraction(5, 2)))
-    assert run.end == (60, 90, 90)
-
-
-def test_a_job_that_comes_later_finds_less() -> None:
-    """Alone until 10; then 1 GPU each: 20 of 40 GPU seconds are left for 20 s."""
-    run = fluid_sharing(of(2, (2, 20, 0), (2, 30, 10)))
-    assert run.times == (0, 10, 30, 50)
-    assert run.end == (30, 50)
-
-
-def test_nothing_happens_between_the_last_completion_and_the_next_release() -> None:
-    run = fluid_sharing(of(2, (1, 5, 0), (1, 5, 100)))
-    assert run.end == (5, 105)
-    assert run.times == (0, 5, 100, 105)
-    assert run.shares == (((0, 1),), (), ((1, 1),), ())
-
-
 def test_weights_of_jobs_and_users_are_taken_as_the_decimals_that_they_show() -> None:
     """Users 0.1 and 0.3 of 4 GPUs: 1 and 3; jobs of weights 2 and 1 share the 3: 2 and 1."""
     jobs = [
@@ -88,12 +60,6 @@ def test_weights_of_jobs_and_users_are_taken_as_the_decimals_that_they_show() ->
     users = [User("u", weight=0.1), User("v", weight=0.3)]
     run = fluid_sharing(Instance(Cluster.of_sizes([2, 2]), jobs, users))
     assert run.shares[0] == ((0, 1), (1, 2), (2, 1))
-
-
-def test_what_a_user_cannot_use_goes_to_the_other() -> None:
-    jobs = [Job(id="a", user="u", gpus=1, work=10), Job(id="b", user="v", gpus=5, work=10)]
-    run = fluid_sharing(Instance(Cluster.of_sizes([6]), jobs, [User("u"), User("v")]))
-    assert run.shares[0] == ((0, 1), (1, 5))
 
 
 def test_no_jobs_take_no_time() -> None:

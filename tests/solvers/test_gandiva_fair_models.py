@@ -151,12 +151,6 @@ def test_a_log_survives_a_file_and_a_checkpoint(tmp_path: Path) -> None:
     assert resumed == whole
 
 
-def test_a_policy_forgets_its_last_run() -> None:
-    instance = table_3({"A": 30, "B": 30, "C": 30})
-    policy = GandivaFair()
-    assert run_of(instance, 20, policy) == run_of(instance, 20, policy)
-
-
 def models_of(run: Run, instance: Instance[Job], job: int) -> set[str]:
     return {
         instance.cluster.nodes[node].model

@@ -22,22 +22,6 @@ EXAMPLES = settings().max_examples
 # --- tickets -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tickets", "demands", "gpus", "worth"),
-    [
-        ([1, 1, 1], [2, 4, 8], 4, [4 / 3] * 3),
-        ([1, 1, 1], [4, 4, 2], 8, [3, 3, 2]),
-        ([1, 1], [2, 2], 8, [2, 2]),  # everybody has what it wants
-        ([3, 1], [8, 8], 8, [6, 2]),
-        ([3, 1, 1], [1, 9, 9], 7, [1, 3, 3]),
-    ],
-)
-def test_tickets_by_hand(
-    tickets: list[int], demands: list[int], gpus: int, worth: list[float]
-) -> None:
-    assert effective_tickets(tickets, demands, gpus).tolist() == pytest.approx(worth)
-
-
 @given(
     st.lists(
         st.tuples(st.integers(1, 40), st.sampled_from([1.0, 2.0, 1 / 3, 0.7])),

@@ -9,12 +9,16 @@ import highspy
 import pytest
 
 import gangsched as gs
+from gangsched.analysis.proofs.makespan import configuration_bound
 from gangsched.registry import PROBLEMS
 
 CALLS: dict[str, Callable[[], Any]] = {
     "market": lambda: gs.solve(PROBLEMS["gandiva-fair"].tiny(), "efficient"),
     "queue": lambda: gs.solve(
         PROBLEMS["unisched"].settings["queue-helios"](jobs=30, nodes=None, seed=0), "lp-selector"
+    ),
+    "packing": lambda: configuration_bound(
+        PROBLEMS["rar-ddls"].settings["paper-b"](jobs=20, nodes=4, seed=0)
     ),
     "revenue": lambda: gs.solve(PROBLEMS["irmp"].tiny(), "exact"),
     "revenue bound": lambda: gs.bound(

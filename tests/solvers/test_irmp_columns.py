@@ -332,11 +332,6 @@ def test_wrong_options_are_named(options: Any, error: type[Exception], why: str)
         revenue_bound(paper_problem(2, servers=14), **options)
 
 
-def test_another_problem_is_refused() -> None:
-    with pytest.raises(TypeError, match="revenue_bound"):
-        revenue_bound(object())  # type: ignore[arg-type]
-
-
 # --- odd input -----------------------------------------------------------------------------------
 
 

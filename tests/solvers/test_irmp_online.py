@@ -174,11 +174,6 @@ def test_nothing_runs_where_there_are_no_parameter_servers(solver: Solver) -> No
     assert (result.objective, result.info["left"]) == (0, ["a"])
 
 
-@pytest.mark.parametrize("solver", RULES)
-def test_no_jobs_no_runs(solver: Solver) -> None:
-    assert solver(on_one_node()).objective == 0
-
-
 # --- in general -----------------------------------------------------------------------------------
 
 

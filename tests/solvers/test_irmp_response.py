@@ -296,21 +296,6 @@ def test_options_are_all_sizes_that_fit_the_empty_cluster() -> None:
         assert [k for k in listed if k[1]] == [k for k in sorted(expected) if k[1]]
 
 
-def test_durations_are_those_of_the_problem() -> None:
-    problem = random_problem(np.random.default_rng(5), jobs=1, nodes=3, types=("a", "b"))
-    options = response.run_options(problem, 0)
-    for w, d, kind, host in zip(*options[:4], strict=True):
-        nodes = 1 if host < 0 else 2
-        assert d == problem.duration(0, int(w), nodes, problem.models[kind])
-
-
-def test_facts_of_a_problem_are_kept_and_few() -> None:
-    problems = [cluster_of_two() for _ in range(20)]
-    assert response.facts_of(problems[-1]) is response.facts_of(problems[-1])
-    for problem in problems:
-        assert response.facts_of(problem).problem is problem
-
-
 # --- as printed ----------------------------------------------------------------------------------
 
 

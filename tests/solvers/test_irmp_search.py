@@ -119,10 +119,3 @@ def test_jobs_that_must_run_do_so_at_a_loss() -> None:
 def test_bad_parameters_are_named(given: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         RevenueSearchParams(**given)
-
-
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="time_limit=-1 is not >= 0"):
-        revenue_search(reduced_problem(5), time_limit=-1)
-    with pytest.raises(TypeError, match="revenue_search"):
-        revenue_search("problem")  # type: ignore[arg-type]

@@ -175,14 +175,6 @@ def test_who_is_missed_is_told_with_its_leases() -> None:
     assert problem.objective(found.schedule) == 200
 
 
-def test_the_least_valuable_is_left_out() -> None:
-    """Two small jobs together are worth more than a large one."""
-    jobs = [job("a", 4, 1, 1, 100.0), job("b", 2, 1, 1, 60.0), job("c", 2, 1, 1, 60.0)]
-    problem = problem_of([4], jobs)
-    found = realise(problem, options_for(problem), [0, 1, 2])
-    assert list(found.missed) == [0]
-
-
 def test_the_first_lease_has_what_is_free() -> None:
     jobs = [DeadlineJob(id="be", gpus=2, work=900), job("a", 2, 1, 1), job("b", 2, 1, 2)]
     problem = problem_of([4, 4], jobs, free=(1, 2))
@@ -240,13 +232,6 @@ def test_a_split_gang_on_one_node_is_worth_what_its_option_says() -> None:
     found = realise(problem, options, chosen)
     check(problem, options, chosen, found)
     assert problem.objective(found.schedule) == 160
-
-
-def test_nothing_chosen_is_an_empty_schedule() -> None:
-    problem = problem_of([4], [job("a", 4, 1, 1)])
-    found = realise(problem, options_for(problem), [])
-    assert len(found.schedule) == 0
-    assert found.missed == {}
 
 
 # --- the compiled rule ---------------------------------------------------------------------------

@@ -98,51 +98,6 @@ def test_what_a_cap_is_worth() -> None:
     assert math.isnan(exchange_rates(certificate)[0, 0])
 
 
-def test_equilibrium_between_two_ratios() -> None:
-    """Half of the tickets buy all fast GPUs at any price between 2 and 6; spending clears both
-    markets at p = K / V = 4."""
-    solution, certificate, _ = best(GpuMarket([8, 2], [[1, 2], [1, 6]], aim="nash"))
-    assert solution.shares.tolist() == [[8, 0], [0, 2]]
-    assert certificate["prices"] == pytest.approx([1 / 16, 1 / 4])
-
-
-def test_equilibrium_with_users_who_do_not_mind() -> None:
-    """Equal users divide everything by tickets, at their own ratio."""
-    market = GpuMarket([6, 2], [[1, 3], [2, 6]], tickets=[1, 3], aim="nash")
-    solution, certificate, _ = best(market)
-    assert solution.shares.tolist() == [[1.5, 0.5], [4.5, 1.5]]
-    assert exchange_rates(certificate)[1, 0] == pytest.approx(3)
-
-
-def test_equilibrium_where_models_cannot_be_used() -> None:
-    market = GpuMarket([4, 2], [[1, 0], [1, 0], [0, 1]], aim="nash")
-    solution, _, _ = best(market)
-    assert solution.shares == pytest.approx(np.array([[2, 0], [2, 0], [0, 2]]))
-    total, _, result = best(replace(market, aim="total"))
-    assert result.objective == 6
-    assert total.shares[0, 1] == total.shares[1, 1] == total.shares[2, 0] == 0
-
-
-@pytest.mark.parametrize("aim", AIMS)
-def test_all_caps_together_below_the_supply(aim: Aim) -> None:
-    market = GpuMarket([5, 2], [[1, 2], [1, 2]], demand=[1, 2], aim=aim)
-    solution, _, _ = best(market)
-    held = solution.shares.sum(axis=1)
-    assert (held <= [1 + 1e-9, 2 + 1e-9]).all()
-    if aim == "total":
-        assert market.values(solution).sum() == pytest.approx(5)  # both fast ones and a slow one
-    if aim == "nash":  # 1 + y and 2 + (2 - y), y of the fast GPUs to the first: y = 1
-        assert market.values(solution) == pytest.approx([2, 3], rel=1e-6)
-
-
-@pytest.mark.parametrize("aim", AIMS)
-def test_one_user_gets_all(aim: Aim) -> None:
-    market = GpuMarket([5, 2], [[1, 2]], aim=aim)
-    solution, _, result = best(market)
-    assert market.values(solution) == pytest.approx([9])
-    assert result.objective == pytest.approx({"total": 9, "max-min": 1, "nash": math.log(9)}[aim])
-
-
 # -- all markets -----------------------------------------------------------------------------------
 
 
@@ -163,15 +118,6 @@ def test_solved_at_200_users_and_4_models(aim: Aim) -> None:
     speeds = 1 + np.cumsum(rng.random((200, 4)), axis=1)
     for demand in (None, rng.integers(1, 9, 200)):
         best(GpuMarket([128, 48, 48, 24], speeds, rng.choice([1, 2, 4], 200), demand, aim=aim))
-
-
-@pytest.mark.parametrize("aim", AIMS)
-def test_the_same_market_gives_the_same_bytes(aim: Aim) -> None:
-    first, second = (best_allocation(any_market(4, capped=True, aim=aim)) for _ in range(2))
-    assert first == second
-    assert first.bound is not None
-    assert second.bound is not None
-    assert first.bound.certificate == second.bound.certificate
 
 
 def test_the_closed_form_is_what_the_interior_point_method_finds() -> None:
@@ -249,8 +195,3 @@ def test_by_another_aim_there_is_no_bound(aim: Aim) -> None:
     assert found.solution == own.solution
     assert found.bound is None
     assert found.objective == market.objective(own.solution)  # type: ignore[arg-type]
-
-
-def test_another_problem_is_refused() -> None:
-    with pytest.raises(TypeError, match="is not a GpuMarket"):
-        best_allocation(TABLE3.fair())  # type: ignore[arg-type]

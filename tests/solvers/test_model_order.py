@@ -10,13 +10,11 @@ import pytest
 import gangsched as gs
 from few import each_seed
 from gangsched.analysis.comparing.measures import least_times
-from gangsched.analysis.driving.check import violations
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import SmallestArea
 from gangsched.solvers.ours import model_order
 from gangsched.solvers.ours.pool import run_pool
-from gangsched.solvers.policy import Preempts
 from reference_driver import drive
 
 TABLE = [{"a": 4.0, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 1.25, "c": 1.0}, {"b": 1.0, "c": 0.5}]
@@ -121,18 +119,6 @@ def test_prices_are_the_dual_of_the_earliest_end() -> None:
 
 
 # --- the policy -----------------------------------------------------------------------------------
-
-
-@each_seed(range(6))
-def test_the_policy_runs_the_same_by_every_way(seed: int) -> None:
-    instance = crowd(seed).instance
-    rules: dict[str, Any] = {"overhead": [0, 25, 40][seed % 3], "spread": seed % 2 == 1}
-    run = drive(instance, SmallestArea(), **rules)
-    assert violations(run, preempts=Preempts.ALWAYS) == []
-    assert drive(instance, SmallestArea(), engine="reference", **rules) == run
-    assert drive(instance, SmallestArea(), skip=False, **rules) == run
-    half = drive(instance, SmallestArea(), until=int(run.now) // 2, **rules)
-    assert drive(instance, SmallestArea(), resume=half.checkpoint, **rules) == run
 
 
 def test_each_job_gets_the_model_that_is_cheapest_for_it() -> None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from brute_force import optimum
-from gangsched.formulations import UniSched
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
-from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, generate
+from gangsched.instances import Cluster, Instance, RingJob, generate
 from gangsched.solvers import (
     SjfBcoParams,
     Status,
     Stop,
-    area_bound,
-    backfilling,
-    first_fit,
-    laminar,
-    list_scheduling,
-    random_placement,
     sjf_bco,
 )
 from gangsched.solvers.rar_ddls.gang_queue import GangQueue
@@ -161,15 +151,3 @@ def test_u_scales_theta_only() -> None:
 def test_bad_parameters(field: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SjfBcoParams(**{field: value})
-
-
-@pytest.mark.parametrize(
-    "solve",
-    [sjf_bco, laminar, backfilling, first_fit, list_scheduling, random_placement, area_bound],
-)
-def test_other_problems_are_named(solve: Callable[[Any], object]) -> None:
-    instance = Instance(Cluster.of_sizes([2]), [DeadlineJob(id="a", gpus=1, work=600)])
-    with pytest.raises(TypeError, match=f"^{solve.__name__}: a UniSched is not a RarDdls problem$"):
-        solve(UniSched(instance))
-    with pytest.raises(TypeError, match=f"^{solve.__name__}: a Instance is not a RarDdls problem$"):
-        solve(instance)

@@ -174,47 +174,7 @@ def test_who_gets_the_surplus_is_a_matter_of_the_price(
     assert values(done, TABLE_3) == pytest.approx(expected)
 
 
-def test_second_of_all_stops_where_those_without_slow_gpus_bid_more() -> None:
-    # C has no K80 left; B and A could trade, but 6.25 is more than B offers
-    shares, speeds = [[20, 4], [20, 4], [0, 4]], TABLE_3
-    assert trading.trade(shares, speeds, price="second-of-all").trades == ()
-    done = trading.trade(shares, speeds)
-    assert {(t.buyer, t.seller, t.price) for t in done.trades} == {(1, 0, 3.125)}
-    assert done.shares.tolist() == [[32.5, 0], [7.5, 8], [0, 4]]
-
-
-def test_without_a_second_bid_above_the_sellers_ratio_the_surplus_is_split_equally() -> None:
-    speeds = [[1, 2], [1, 6]]
-    done = trading.trade([[10, 2]] * 2, speeds)
-    assert [(t.amount, t.price) for t in done.trades] == [(1, 4), (1, 4)]
-    assert values(done, speeds) == [18, 26]  # 4 each, from 14 and 22
-
-
 # --- demand --------------------------------------------------------------------------------------
-
-
-def test_a_seller_gets_no_more_gpus_than_it_can_use() -> None:
-    # at 5 a GPU sold brings 4 more GPUs: room for 6 means 1.5
-    done = trading.trade([[20, 4]] * 3, TABLE_3, demand=[30, 24, 24])
-    assert [t.amount for t in done.trades] == [1, 0.5]
-    assert done.shares.tolist() == [[27.5, 2.5], [20, 4], [12.5, 5.5]]
-
-
-def test_who_has_no_room_is_passed_over() -> None:
-    # A is full: B sells next, to C, which is the only bidder above it
-    done = trading.trade([[20, 4]] * 3, TABLE_3, demand=[24, np.inf, 24])
-    assert {(t.buyer, t.seller, t.price) for t in done.trades} == {(2, 1, 5.625)}
-    assert done.shares[0].tolist() == [20, 4]
-
-
-def test_below_a_price_of_1_it_is_the_buyer_that_needs_room() -> None:
-    speeds = [[2, 1], [2, 1.5]]  # midpoint 5/8: 3/8 GPUs more for each one bought
-    free = trading.trade([[8, 8]] * 2, speeds)
-    assert free.trades[0].price == 0.625
-    tight = trading.trade([[8, 8]] * 2, speeds, demand=[99, 16.75])
-    assert sum(t.amount for t in tight.trades) == 2
-    assert tight.shares.sum(axis=1).tolist() == [15.25, 16.75]
-    assert trading.trade([[8, 8]] * 2, speeds, demand=[99, 16]).trades == ()
 
 
 # --- speeds that are 0 or unknown ----------------------------------------------------------------

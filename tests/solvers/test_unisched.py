@@ -212,7 +212,7 @@ def test_jobs_that_are_released_later_are_refused() -> None:
 # -- rows and blocks ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_rows_are_those_of_the_consolidation_test(size: int) -> None:
     weights, limits = consolidated_rows(size)
     own = row_weights(size, "exact")
@@ -748,9 +748,3 @@ def test_where_a_choice_finds_no_room_the_other_one_is_tried() -> None:
         assert best.objective >= greedy.objective or not best.info["missed"]
         found += bool(best.info["missed"])
     assert found
-
-
-@pytest.mark.parametrize("solve", [lp_selector, density_greedy, opportunity_price])
-def test_what_is_no_problem_is_named(solve: Any) -> None:
-    with pytest.raises(TypeError, match="selector: a Instance is not a UniSched problem"):
-        solve(queue_of(0).instance)
