@@ -16,12 +16,12 @@ Ltgf              least share of a life        the same                      the
 LtgfRound         sums of gangs: the optimum   the same                      the same
 LtgfFluid         first duals                  column generation: the        the same
                                                optimum up to rounding
-CompletionTime    mean busy times, 16 rounds;  prices climb, 400 steps       64 rounds; intervals
+CompletionTime    mean busy times, 16 rounds;  prices climb, 150 steps       64 rounds; intervals
                   SRPT; released work; first                                 halved twice
                   prices of GPU time, one for
                   each GPU model
-DeadlineRewards   prices of GPU time fall      the same                      1,000 steps, prices
-                  from a constant one, 400                                   halved twice
+DeadlineRewards   prices of GPU time fall      the same                      prices halved twice
+                  from a constant one, 150
                   steps
 SharingIncentive  one user who never waits;    150 steps from them           600 steps, intervals
                   first prices                                               halved
@@ -135,12 +135,12 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     },
     CompletionTime: {
         "quick": COMPLETION({"rounds": 16}),
-        "standard": COMPLETION({"rounds": 16, "steps": 400}, contains=True),
-        "full": COMPLETION({"rounds": 64, "steps": 400, "halvings": 2}, contains=True),
+        "standard": COMPLETION({"rounds": 16, "steps": 150}, contains=True),
+        "full": COMPLETION({"rounds": 64, "steps": 150, "halvings": 2}, contains=True),
     },
     DeadlineRewards: {
-        "quick": REWARDS({"rounds": 400}),
-        "full": REWARDS({"rounds": 1_000, "halvings": 2}, contains=True),
+        "quick": REWARDS({"rounds": 150}),
+        "full": REWARDS({"rounds": 150, "halvings": 2}, contains=True),
     },
     SharingIncentive: {
         "quick": USERS({"orders": ROUNDS["quick"], "rounds": 0}),

@@ -48,7 +48,7 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
-from .prices import GAP, LATER_GAP, Climb, Progress
+from .prices import LEAST, Climb, Progress, around
 from .reward_core import most_gains, most_gains_exactly
 from .rounding import float_above
 
@@ -67,7 +67,7 @@ def reward_bound(
     problem: DeadlineRewards,
     *,
     intervals: int | None = None,
-    rounds: int = 400,
+    rounds: int = 150,
     halvings: int = 0,
     time_limit: float | None = None,
     on_progress: Progress | None = None,
@@ -127,14 +127,9 @@ def reward_bound(
     if options is None:
         return Bound(0, METHOD, _certificate([0, 1], [0], 1))
     dual = _Dual(options, _edges(options, intervals or _usual(options)))
-    climb = Climb(end, rounds, on_progress)
-    prices = climb.up(dual, _constant_price(dual), GAP)
-    for _ in range(halvings if rounds else 0):
-        finer = dual.halved()
-        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
-            break
-        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
-        dual, prices = finer, climb.up(finer, prices[at], LATER_GAP)
+    first = _constant_price(dual)
+    usual = around(first, LEAST * float(np.median(options.densities)))
+    dual, prices = Climb(end, rounds, on_progress).halving(dual, first, usual, halvings)
     return _exact_bound(options, dual.edges, prices)
 
 
@@ -202,6 +197,12 @@ class _Options:
         """GPU seconds for each unit of work."""
         return np.array([a / b for a, b in zip(self.above, self.below, strict=True)])
 
+    @property
+    def densities(self) -> Floats:
+        """The best reward of each job over its GPU seconds."""
+        best: Floats = np.maximum.reduceat(self.worth, self.ptr[:-1]) / (self.gang * self.need)
+        return best
+
 
 def _needs(job: DeadlineJob, *, elastic: bool) -> tuple[int, int, Fraction]:
     """Work, the most of it that can be done in a second, and the least GPU seconds for a unit."""
@@ -239,14 +240,9 @@ class _Dual:
     edges: Ints
 
     @property
-    def lengths(self) -> Floats:
-        """Seconds of each interval."""
-        return np.diff(self.edges).astype(np.float64)
-
-    @property
-    def metric(self) -> Floats:
-        """By what a step in each price is divided."""
-        return self.lengths
+    def room(self) -> Floats:
+        """GPU seconds of each interval."""
+        return self.options.gpus * np.diff(self.edges).astype(np.float64)
 
     @cached_property
     def _columns(self) -> tuple[Any, ...]:
@@ -257,7 +253,7 @@ class _Dual:
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return minus the bound, and its change with each price."""
         gains, bought = most_gains(*self._columns, self.edges, prices)
-        room = self.options.gpus * self.lengths
+        room = self.room
         return -float(gains + room @ prices), bought - room
 
     def halved(self) -> _Dual:
@@ -269,8 +265,7 @@ class _Dual:
 def _constant_price(dual: _Dual) -> Floats:
     """The best of all prices that do not change: the cost of a job is the same in every window."""
     options = dual.options
-    area = options.gang * options.need
-    density = np.maximum.reduceat(options.worth, options.ptr[:-1]) / area
+    density, area = options.densities, options.gang * options.need
     order = np.argsort(-density, kind="stable")
     room = options.gpus * float(dual.edges[-1] - dual.edges[0])
     full = np.flatnonzero(np.cumsum(area[order]) > room)

@@ -64,7 +64,17 @@ from ...solvers.ours.model_order import (
 )
 from ...solvers.result import Bound
 from .model_price_core import certify, evaluate_models
-from .prices import BITS, FACTORS, Climb, Progress, edges_between, price_bounded, waiting_prices
+from .prices import (
+    BITS,
+    FACTORS,
+    Climb,
+    Progress,
+    around,
+    best_multiple,
+    edges_between,
+    price_bounded,
+    waiting_prices,
+)
 
 __all__ = ["model_price_bound"]
 
@@ -75,7 +85,7 @@ def model_price_bound(
     problem: CompletionTime,
     *,
     intervals: int = 1_500,
-    rounds: int = 400,
+    rounds: int = 150,
     halvings: int = 0,
     time_limit: float | None = None,
     on_progress: Progress | None = None,
@@ -130,8 +140,10 @@ def model_price_bound(
     run = run_models(problem, costs)
     edges = edges_between(problem, run.ends - since, since, intervals)
     dual = _ModelDual.of(problem, costs, edges, since)
+    usual = _usual_prices(dual, run, since)
+    first = best_multiple(dual, costs[:, None] * usual, (0.0, *FACTORS))
     climb = Climb(end, rounds, on_progress)
-    dual, prices = climb.halving(dual, _first_prices(dual, run, costs, since), halvings)
+    dual, prices = climb.halving(dual, first, costs[:, None] * around(usual), halvings)
     return _exact_bound(problem, dual, prices, since)
 
 
@@ -142,7 +154,7 @@ def model_price_bound(
 class _ModelDual:
     """The theorem's bound of the flow in floats, with its supergradient."""
 
-    room: Ints
+    gpus: Ints
     costs: Floats
     release: Ints
     need: Ints
@@ -166,18 +178,14 @@ class _ModelDual:
         over = zip(problem.weights, problem.divisors(), strict=True)
         weight = np.array([w / (scale * d) for w, d in over])
         speeds, row = np.unique(problem.speeds, axis=0, return_inverse=True)
-        room = gpus_of_models(problem)
-        return cls(room, costs, release, need, work, weight, gang, row.ravel(), speeds, edges)
+        gpus = gpus_of_models(problem)
+        return cls(gpus, costs, release, need, work, weight, gang, row.ravel(), speeds, edges)
 
     @property
-    def lengths(self) -> Floats:
-        """Seconds of each interval."""
-        return np.diff(self.edges).astype(np.float64)
-
-    @property
-    def metric(self) -> Floats:
-        """By what a step in each price is divided: dear models have larger steps."""
-        return self.lengths / self.costs[:, None] ** 2
+    def room(self) -> Floats:
+        """GPU seconds of each model and interval."""
+        lengths: Floats = np.diff(self.edges).astype(np.float64)
+        return self.gpus[:, None] * lengths
 
     @property
     def first(self) -> Ints:
@@ -191,7 +199,7 @@ class _ModelDual:
             self.gang.astype(np.float64), self.row, self.first, self.edges,
             self.speeds / FULL_SPEED, prices,
         )  # fmt: skip
-        room = self.room[:, None] * self.lengths
+        room = self.room
         return float(total - (room * prices).sum()), bought - room
 
     def halved(self) -> _ModelDual:
@@ -200,14 +208,12 @@ class _ModelDual:
         return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
 
 
-def _first_prices(dual: _ModelDual, run: ModelRun, costs: Floats, since: int) -> Floats:
-    """Mean prices of the intervals by the schedule, times the best factor."""
-    least = costs_of_work(costs, dual.speeds).min(axis=1)[dual.row] * FULL_SPEED
+def _usual_prices(dual: _ModelDual, run: ModelRun, since: int) -> Floats:
+    """Mean prices P of the intervals by the schedule, of which each model has a part."""
+    least = costs_of_work(dual.costs, dual.speeds).min(axis=1)[dual.row] * FULL_SPEED
     density = dual.weight / (dual.work * dual.gang * least)
     pieces = run.job, run.start - since, run.end - since
-    prices = costs[:, None] * waiting_prices(pieces, dual.release, density, dual.edges)
-    found = [(dual.at(factor * prices)[0], factor) for factor in (0.0, *FACTORS)]
-    return max(found)[1] * prices
+    return waiting_prices(pieces, dual.release, density, dual.edges)
 
 
 # --- in integers ----------------------------------------------------------------------------------
@@ -232,7 +238,7 @@ def _exact_bound(problem: CompletionTime, dual: _ModelDual, prices: Floats, sinc
     lengths = np.diff(dual.edges).tolist()
     room = sum(
         count * sum(q * t for q, t in zip(row, lengths, strict=True))
-        for count, row in zip(dual.room.tolist(), parts.tolist(), strict=True)
+        for count, row in zip(dual.gpus.tolist(), parts.tolist(), strict=True)
     )
     total = (int(high) << 32) + int(low) - room
     k, own = scale.denominator, rates.tolist()

@@ -29,24 +29,25 @@ as jobs fit: delta(t) is the largest w_j / (p_j g_j) of those that wait at t, an
 
 what a moment's delay costs those who wait behind it, times the best of some factors. The bound is
 concave in the prices; its supergradient in the price of an interval is the GPU seconds that the
-jobs buy of it less those that there are. It is climbed by Polyak's steps with momentum, each scaled
-by the length of its interval, towards the best value so far plus a gap, which shrinks where several
-steps in a row find nothing better. Then each interval is halved and the climb goes on.
+jobs buy of it less those that there are. It is climbed by Adam (Kingma and Ba), the supergradient
+counted as a part of the GPU seconds that there are, and with steps that are parts of the usual
+price around, as prices differ by factors of 100. These parts shrink from 5 to 3/2000; the best of
+the iterates and of their moving averages is kept. Then each interval is halved and the climb goes
+on.
 
 The certificate is the list of prices in whole parts. The bound is computed from it in integers:
 every breakpoint of kappa_j is one, so nothing is lost but the rounding of prices and weights.
 
 References
 ----------
-B. T. Polyak. Minimization of unsmooth functionals. USSR Computational Mathematics and Mathematical
-Physics 9, 1969.
+D. P. Kingma, J. Ba. Adam: a method for stochastic optimization. ICLR 2015.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, Self, TypeVar
@@ -64,10 +65,13 @@ __all__ = ["price_bound"]
 
 METHOD = "GPU prices"
 FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  #: of the first prices
-#: of the climb: first distance of the target, relative; its factor after PATIENCE steps without a
-#: better bound; where the climb ends; momentum
-GAP, CLOSER, PATIENCE, CLOSEST, MOMENTUM = 0.05, 0.6, 6, 2e-5, 0.7
-LATER_GAP = 2e-3  #: after the intervals were halved
+#: of the climb: first and last step, and the first after the intervals were halved, as parts of the
+#: usual price; how much of the means of slopes, of their squares and of the prices each step keeps;
+#: how many steps pass between two looks at the mean prices; below which slopes count as none
+FIRST_STEP, LATER_STEP, LAST_STEP = 5.0, 0.5, 0.0015
+SLOPES, SQUARES, PATH, LOOK, NO_SLOPE = 0.8, 0.95, 0.95, 25, 1e-3
+#: intervals of which the dearest price is the usual one; the least usual one, as a part of the mean
+AROUND, LEAST = 31, 0.02
 MOST_INTERVALS = 10**6
 BITS = 61  #: below which every number of the exact sum stays
 
@@ -80,7 +84,7 @@ def price_bound(
     problem: CompletionTime,
     *,
     intervals: int = 1_500,
-    rounds: int = 400,
+    rounds: int = 150,
     halvings: int = 0,
     time_limit: float | None = None,
     on_progress: Progress | None = None,
@@ -148,8 +152,9 @@ def price_bound(
     since = min(job.release for job in problem.jobs)
     run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
     dual = Dual.of(problem, edges_between(problem, run.ends, since, intervals), since)
+    usual = usual_prices(dual, run)
     climb = Climb(end, rounds, on_progress)
-    dual, prices = climb.halving(dual, first_prices(dual, run), halvings)
+    dual, prices = climb.halving(dual, best_multiple(dual, usual), around(usual), halvings)
     return _exact_bound(problem, dual, prices, since)
 
 
@@ -189,9 +194,9 @@ class Dual:
         return np.diff(self.edges).astype(np.float64)
 
     @property
-    def metric(self) -> Floats:
-        """By what a step in each price is divided."""
-        return self.lengths
+    def room(self) -> Floats:
+        """GPU seconds of each interval."""
+        return self.gpus * self.lengths
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the bound, and its change with each price."""
@@ -202,7 +207,7 @@ class Dual:
         """Return these, and when each job is complete where it costs least."""
         columns = self.release, self.need, self.weight, self.gang, self.first
         total, bought, ends = evaluate(*columns, self.edges, prices)
-        room = self.gpus * self.lengths
+        room = self.room
         return float(total - room @ prices), bought - room, ends
 
     def halved(self) -> Dual:
@@ -229,11 +234,15 @@ def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: in
 # --- the first prices -----------------------------------------------------------------------------
 
 
-def first_prices(dual: Dual, run: PoolRun) -> Floats:
-    """Mean prices of the intervals by the schedule, times the best factor."""
+def usual_prices(dual: Dual, run: PoolRun) -> Floats:
+    """Mean prices of the intervals by the schedule."""
     density = dual.weight / (dual.need * dual.gang)
-    prices = waiting_prices((run.job, run.start, run.end), dual.release, density, dual.edges)
-    found = [(dual.at(factor * prices)[0], factor) for factor in FACTORS]
+    return waiting_prices((run.job, run.start, run.end), dual.release, density, dual.edges)
+
+
+def best_multiple(dual: Concave, prices: Floats, factors: Sequence[float] = FACTORS) -> Floats:
+    """Prices times the best of some factors."""
+    found = [(dual.at(factor * prices)[0], factor) for factor in factors]
     return max(found)[1] * prices
 
 
@@ -275,15 +284,15 @@ def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
 
 
 class Concave(Protocol):
-    """A function of prices, of which a climb needs the slopes."""
+    """A bound as a function of prices."""
 
     @property
-    def metric(self) -> Floats:
-        """By what a step in each price is divided."""
+    def room(self) -> Floats:
+        """GPU seconds that there are at each price."""
         ...
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
-        """Return the value, and its change with each price."""
+        """Return the bound, and its change with each price."""
         ...
 
 
@@ -303,50 +312,61 @@ class Halving(Concave, Protocol):
 D = TypeVar("D", bound=Halving)
 
 
+def around(prices: Floats, least: float = 0.0) -> Floats:
+    """Return the largest price around each interval, at least `least`."""
+    padded = np.pad(prices, AROUND // 2, mode="edge")
+    largest = np.lib.stride_tricks.sliding_window_view(padded, AROUND).max(axis=1)
+    usual: Floats = np.maximum(largest, max(LEAST * float(prices.mean()), least))
+    return usual
+
+
 @dataclass
 class Climb:
-    """Polyak's steps with momentum."""
+    """Adam with relative steps."""
 
     end: float
     rounds: int
     on_progress: Progress | None
     steps: int = 0
 
-    def halving(self, dual: D, prices: Floats, halvings: int) -> tuple[D, Floats]:
+    def halving(self, dual: D, prices: Floats, usual: Floats, halvings: int) -> tuple[D, Floats]:
         """Climb, then halve the intervals and climb on: the last function, and the best prices."""
-        prices = self.up(dual, prices, GAP)
+        prices = self.up(dual, prices, FIRST_STEP * usual)
         for _ in range(halvings if self.rounds else 0):
             finer = dual.halved()
             if finer.edges.size == dual.edges.size or time.monotonic() >= self.end:
                 break
             at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
-            dual, prices = finer, self.up(finer, prices[..., at], LATER_GAP)
+            dual, usual = finer, usual[..., at]
+            prices = self.up(finer, prices[..., at], LATER_STEP * usual)
         return dual, prices
 
-    def up(self, dual: Concave, prices: Floats, gap: float) -> Floats:
-        """Return the best prices found from these on."""
-        metric = dual.metric
+    def up(self, dual: Concave, prices: Floats, step: Floats) -> Floats:
+        """Return the best prices found from these on, with a first step of this size for each."""
+        room, shrinking = dual.room, LAST_STEP / FIRST_STEP
         value, slope = dual.at(prices)
-        best, highest, there = prices, value, slope
-        gap *= abs(highest)
-        closest = CLOSEST * abs(highest)
-        momentum = np.zeros_like(prices)
-        failed = 0
-        for _ in range(self.rounds):
-            if gap < closest or time.monotonic() >= self.end:
+        best, highest, mean = prices, value, prices
+        slopes, squares = np.zeros_like(prices), np.zeros_like(prices)
+        since = time.monotonic()
+        for k in range(1, self.rounds + 1):
+            now = time.monotonic()
+            if now >= self.end or not step.any():
                 break
-            momentum = slope / metric + MOMENTUM * momentum
-            size = float(momentum.ravel() ** 2 @ metric.ravel())
-            if size == 0:
-                break
-            prices = np.maximum(prices + (highest + gap - value) / size * momentum, 0)
+            done = max(k / self.rounds, (now - since) / (self.end - since))
+            slope = slope / room
+            slopes = SLOPES * slopes + (1 - SLOPES) * slope
+            squares = SQUARES * squares + (1 - SQUARES) * slope**2
+            way = slopes / (1 - SLOPES**k)
+            way /= np.sqrt(squares / (1 - SQUARES**k)) + NO_SLOPE
+            prices = np.maximum(prices + shrinking**done * step * way, 0)
+            mean = PATH * mean + (1 - PATH) * prices
             value, slope = dual.at(prices)
-            failed = 0 if value > highest + 1e-3 * gap else failed + 1
-            if value > highest:
-                best, highest, there = prices, value, slope
-            if failed == PATIENCE:
-                gap, failed, prices, momentum = CLOSER * gap, 0, best, np.zeros_like(best)
-                value, slope = highest, there
+            tried = [(value, prices)]
+            if k % LOOK == 0 or k == self.rounds:
+                tried.append((dual.at(mean)[0], mean))
+            for found, point in tried:
+                if found > highest:
+                    best, highest = point, found
             self.steps += 1
             if self.on_progress is not None:
                 self.on_progress(self.steps, highest)

@@ -51,23 +51,15 @@ from ...solvers.ours.pool import run_pool
 from ...solvers.ours.user_order import Members, UserRun, user_runs
 from ...solvers.result import Bound
 from .price_core import evaluate_exactly
-from .prices import (
-    BITS,
-    CLOSEST,
-    LATER_GAP,
-    MOMENTUM,
-    Dual,
-    Progress,
-    edges_between,
-    first_prices,
-)
+from .prices import BITS, Dual, Progress, best_multiple, edges_between, usual_prices
 
 __all__ = ["user_bound"]
 
 METHOD = "prices and user weights"
 EVEN = 0.05  #: part of the first shares that all users get alike
-#: of the climb, as there; a waiting time is a small part of the sums of flow times
-GAP, CLOSER, PATIENCE = 0.3, 0.7, 10
+#: of the climb: first distance of the target, relative, and after the intervals were halved; its
+#: factor after PATIENCE steps without a better bound; where the climb ends; momentum
+GAP, LATER_GAP, CLOSER, PATIENCE, CLOSEST, MOMENTUM = 0.3, 2e-3, 0.7, 10, 2e-5, 0.7
 CLOSE = 5e-3  #: part of a schedule's worst ratio for which no prices are sought
 FEW = 3  #: rounds of area order that are enough to begin with
 
@@ -158,7 +150,8 @@ def _start(
     weights = members.weights(shares)
     run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
     dual = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
-    return dual, _Point(shares, first_prices(replace(dual, weight=weights), run))
+    weighted = replace(dual, weight=weights)
+    return dual, _Point(shares, best_multiple(weighted, usual_prices(weighted, run)))
 
 
 class Tried(NamedTuple):

@@ -398,7 +398,7 @@ def test_a_replay_shows_the_bracket() -> None:
     least = min(area_order(flow, params=own).objective for own in params)
     assert found.known["flow"].objective == least
     assert found.best_known["flow"][0] <= least
-    assert found.bounds["flow"].value == online_bound(flow, steps=400).value
+    assert found.bounds["flow"].value == online_bound(flow, steps=150).value
     text = str(found)
     assert "best known" in text
     assert found.to_dict()["effort"] == "standard"
