@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from gangsched.analysis.driving import drive as driver
 from gangsched.analysis.driving.decisions import (
     check_decision,
-    check_nodes,
     give_ps,
     left_out,
     withheld,
@@ -318,9 +317,7 @@ class Reference(Simulation):
     def _nodes_for(self, start: Start, state: State) -> Nodes | None:
         if start.nodes is None:
             return self._place(start.job, start.number(int(self.book.gpus[start.job])))
-        nodes = {int(n): int(g) for n, g in start.nodes.items()}
-        check_nodes(start._replace(nodes=nodes), state, self.policy.name)
-        return nodes
+        return {int(n): int(g) for n, g in start.nodes.items()}
 
     def _follow(self, order: list[int], decision: Decision) -> None:
         """From an order of jobs to their next segments."""

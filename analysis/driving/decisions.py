@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 
 from ...instances.model import MOST_TIME
+from ...solvers.placement import place_by_speed
 from ...solvers.policy import Decision, Ints, Phase, Session, Start, State
 
 WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
@@ -60,6 +62,7 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
     if stopped.size + started.size:
         for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
             raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
+    _check_places(starts, stopped, state, owner)
 
 
 def withheld(
@@ -177,16 +180,57 @@ def left_out(session: Session, state: State) -> bool:
     return state._seen.instance.kind.needs_ps and (ask is None or ask(state) is None)
 
 
-def check_nodes(start: Start, state: State, name: str) -> int:
+def in_numbers(decision: Decision) -> Decision:
+    """Return a good decision in plain numbers, without parameter servers."""
+    order, suspend, kill, passed = (
+        np.asarray(jobs, dtype=np.int64)
+        for jobs in (decision.order, decision.suspend, decision.kill, decision.passed)
+    )
+    starts = [
+        Start(
+            int(start.job),
+            None if start.nodes is None else {int(n): int(c) for n, c in start.nodes.items()},
+            None if start.gpus is None else int(start.gpus),
+            int(start.profile),
+        )
+        for start in decision.starts
+    ]
+    return replace(
+        decision, order=order, suspend=suspend, kill=kill.tolist(), start=starts,
+        passed=passed.tolist(),
+    )  # fmt: skip
+
+
+def _check_places(starts: Sequence[Start], stopped: Ints, state: State, owner: str) -> None:
+    """Jobs take their nodes one after the other, once all who stop have left theirs."""
+    if not starts:
+        return
+    free, sizes, models = np.array(state.free), state.sizes.tolist(), state.node_model.tolist()
+    for j in stopped.tolist():
+        for n, count in state.nodes(j).items():
+            free[n] += count
+    for start in starts:
+        nodes = start.nodes
+        if nodes is None:
+            gpus = start.number(int(state.gpus[start.job]))
+            speeds, spread = state.speeds[start.job].tolist(), state.rules.spread
+            nodes = place_by_speed(gpus, free.tolist(), sizes, models, speeds, spread=spread)
+        else:
+            _check_nodes(start, free, state, owner)
+        for n, count in (nodes or {}).items():
+            free[n] -= count
+
+
+def _check_nodes(start: Start, free: Ints, state: State, owner: str) -> None:
     """Refuse GPUs that are not free, too many or few, or on which a job cannot be."""
     nodes, job = start.nodes, state._seen.instance.jobs[start.job]
     assert nodes is not None
-    owner = f"policy {name!r} at {state.now}: job {start.job} is given {dict(nodes)}"
+    owner = f"{owner}: job {start.job} is given {dict(nodes)}"
     wanted = start.number(int(state.gpus[start.job]))
     if sum(nodes.values()) != wanted or min(nodes.values()) < 1:
         raise ValueError(f"{owner}, not its {wanted} GPUs")
     for n, count in nodes.items():
-        if not 0 <= n < state.sizes.size or state.free[n] < count:
+        if not 0 <= n < free.size or free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
     sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
     if not (job.spreads or state.rules.spread) and not _consolidated(nodes, sizes):
@@ -198,7 +242,6 @@ def check_nodes(start: Start, state: State, name: str) -> int:
     speed = job.speed_on(wanted, len(nodes), max(sizes), on_model)
     if not start.profile and job.too_slow(wanted, speed):
         raise ValueError(f"{owner}, where its speed is {speed} millionths")
-    return 0 if start.profile else speed
 
 
 def _one_model(nodes: Mapping[int, int], state: State, owner: str) -> int:

@@ -19,20 +19,18 @@ from ...solvers.machine import const, ordered
 from ...solvers.machine.ledger import Ints, of_rows, to_rows
 from ...solvers.machine.machine import Machine, new_machine
 from ...solvers.policy import (
-    Decision,
     Key,
     Policy,
     Preempts,
     Rule,
     Session,
-    Start,
     State,
 )
-from .decisions import check_decision, check_nodes, give_ps, left_out, withheld
+from .decisions import check_decision, give_ps, in_numbers, left_out, withheld
 from .past import Past
 from .run import Events
 from .simulation import Simulation
-from .steps import NOTHING, Steps
+from .steps import NOTHING, Steps, Written
 
 #: arrays of a machine that a run changes
 SAVED = (
@@ -81,6 +79,7 @@ class Compiled(Simulation):
         self.ask = getattr(self.session, "next_change", None)
         if rule is None:
             self.steps = Steps(self.instance, ledger, rules)
+            self.with_ps = self.instance.kind.needs_ps
             self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
             like = self.machine, NOTHING, NOTHING, False, False
             self._carry_out = entered(ordered.carry_out, *like)
@@ -204,14 +203,21 @@ class Compiled(Simulation):
         aside = withheld(decision, state, self.dedicated, self.policy.name)
         if aside:
             self._change_free(aside, -1)
-        steps = self.steps.of(decision)
-        if steps is None or (
-            (steps[0].size or steps[1].size) and not self._carry_out(self.machine, *steps)
-        ):
-            self._execute(decision, state)
+        if not self._carried_out(None if self.with_ps else self.steps.of(decision)):
+            check_decision(decision, state, self.policy.name)  # which says what is wrong
+            give_ps(decision.starts, state)
+            done = self._carried_out(self.steps.of(in_numbers(decision)))
+            assert done, f"bug: {decision} can be carried out"
         if aside:
             self._change_free(aside, 1)
         self._set_timer()
+
+    def _carried_out(self, steps: Written | None) -> bool:
+        """Carry out what is written; False, and nothing has changed, where something is wrong."""
+        if steps is None:
+            return False
+        nothing = not (steps[0].size or steps[1].size)
+        return nothing or self._carry_out(self.machine, *steps)
 
     def _change_free(self, gpus: Mapping[int, int], sign: int) -> None:
         """As :func:`.machine.change_free`, for few nodes."""
@@ -222,54 +228,6 @@ class Compiled(Simulation):
             level[kind, free + sign * count] += 1
             nodes["free"][n] = free + sign * count
             self.count[const.FREE] += sign * count
-
-    def _execute(self, decision: Decision, state: State) -> None:
-        """In readable steps: refuse what cannot be done, and do what numbers cannot say."""
-        check_decision(decision, state, self.policy.name)
-        if len(decision.passed) and state.preemptible.size:
-            blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
-            blocked[passed] = np.where(blocked[passed] < 0, self.now, blocked[passed])
-        if len(decision.suspend) or len(decision.kill) or len(decision.start):
-            self._stop_and_start(decision, state)
-        machine = self.machine
-        if len(decision.order):
-            machine.params[const.BLOCKING] = decision.blocking
-            order = np.array(decision.order, dtype=np.int64)
-            ordered.follow(machine, order, bool(decision.repacking))
-
-    def _stop_and_start(self, decision: Decision, state: State) -> None:
-        """As in the reference: who is suspended and gets the GPUs that it had goes on."""
-        machine = self.machine
-        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
-        for j in [*suspended, *killed]:
-            ordered.give_gpus(machine, j)
-        begun: dict[int, tuple[int, int, int]] = {}
-        for start in decision.starts:
-            numbers = self._take(start, state)
-            if numbers is not None:
-                begun[int(start.job)] = numbers
-        give_ps(decision.starts, state)
-        for j in suspended:
-            if j in begun and not begun[j][2] and self._nodes(j, "new_") == self._nodes(j):
-                del begun[j]
-                ordered.renew_job(machine, j)
-            else:
-                ordered.stop_job(machine, j, const.SUSPEND)
-        for j in killed:
-            ordered.stop_job(machine, j, const.KILL)
-        for j, (gpus, speed, profile) in begun.items():
-            ordered.start_job(machine, j, gpus, speed, profile)
-
-    def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
-        """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
-        j, nodes = int(start.job), start.nodes
-        gpus, speed = start.number(int(self.book.gpus[j])), 0
-        if nodes is not None:
-            speed = check_nodes(start, state, self.policy.name)
-        at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
-        parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
-        taken = ordered.take_gpus(self.machine, j, gpus, at, parts)
-        return (gpus, speed, int(start.profile)) if taken else None
 
     def _set_timer(self) -> None:
         """When the policy may decide otherwise though nothing happens."""
@@ -322,22 +280,13 @@ class Compiled(Simulation):
         mean: NDArray[np.float64] = np.where(life > 0, seen / np.maximum(life, 1), float(count))
         return mean
 
-    def _held(self, j: int, kind: str = "") -> NDArray[Any]:
-        """The entries of what j has, or was chosen for it."""
-        job = self.machine.jobs[j]
-        held: NDArray[Any] = self.machine.entries[job["offset"] :][: job[f"{kind}length"]]
-        return held
-
-    def _nodes(self, j: int, kind: str = "") -> dict[int, int]:
-        if self.machine.jobs["phase"][j] != const.RUNNING:
-            return {}
-        held = self._held(j, kind)
-        nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
-        return dict(zip(nodes, parts, strict=True))
-
     def nodes_of(self, j: int) -> dict[int, int]:
         """The GPUs that j holds by node."""
-        return self._nodes(j)
+        job = self.machine.jobs[j]
+        if job["phase"] != const.RUNNING:
+            return {}
+        held = self.machine.entries[job["offset"] :][: job["length"]]
+        return dict(zip(held["node"].tolist(), held["part"].tolist(), strict=True))
 
     def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
         """What jobs hold: (ptr, node, gpus)."""

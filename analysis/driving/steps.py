@@ -3,7 +3,8 @@
 It is `HEAD` numbers, then who is suspended, killed and passed, then for each start its job,
 GPUs (-1 for those of its gang, or of a profile), seconds of profiling, speed (0 if the core knows),
 number of nodes (0 for any place), and a node and its GPUs for each of them. What does not go
-into it without doubt has none: the driver goes through it in Python, and finds what to say.
+into it without doubt has none: the driver checks it in Python, which finds what to say, and has it
+written in plain numbers.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class Steps:
 
     def __init__(self, instance: Instance[Any], book: Ledger, rules: Rules) -> None:
         kind = instance.kind
-        self.jobs, self.book, self.with_ps = instance.jobs, book, kind.needs_ps
+        self.jobs, self.book = instance.jobs, book
         self.own_speeds = kind.spreads or kind.elastic
-        self.flags = [int(kind.spreads or rules.spread), int(kind.elastic)]
+        self.flags = [int(kind.spreads or rules.spread), int(kind.elastic or kind.needs_ps)]
         self.sizes, self.models = book.sizes.tolist(), book.node_model.tolist()
 
     def of(self, decision: Decision) -> Written | None:
         """Return a decision as numbers, if it has no more in it."""
-        if type(decision) is not Decision or self.with_ps:
+        if type(decision) is not Decision:
             return None
         order = _numbers(decision.order)
         steps: Ints | None = NOTHING

@@ -29,15 +29,9 @@ HEAD = 6
 STOPPED, STARTED, PASSED, ORDERED = 1, 2, 4, 8
 
 
-@tiered(seconds=3)
-def follow(m, order, repacking):
-    """Selection by number of GPUs, then placement, then backfill."""
-    follow_first(m, order, order.size, repacking)
-
-
 @inner
 def follow_first(m, order, count, repacking):
-    """The same with the first so many of an order."""
+    """Selection by number of GPUs, of the first so many of an order; placement, then backfill."""
     room, expired, narrowest = m.count[const.FREE], 0, const.NONE
     for i in range(count):
         j = order[i]
@@ -109,50 +103,11 @@ def advance_to_decision(m, until, most):
     return const.MORE
 
 
-@tiered(seconds=3)
-def give_gpus(m, j):
-    """Take the GPUs from j, which is about to stop."""
-    machine.give_old(m, j)
-
-
-@tiered(seconds=3)
-def stop_job(m, j, kind):
-    """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
-    machine.interrupt(m, j, kind, True)
-
-
-@tiered(seconds=3)
-def renew_job(m, j):
-    """Let j have the GPUs that it gave and took again."""
-    _renew(m, j)
-
-
 @inner
 def _renew(m, j):
     m.jobs[j].blocked = -1
     if m.params[const.PREEMPTS] == const.LEASE and m.jobs[j].lease_end <= m.count[const.NOW]:
         m.jobs[j].lease_end = machine.new_lease(m, m.count[const.NOW])
-
-
-@tiered(seconds=3)
-def take_gpus(m, j, gpus, nodes, parts):
-    """Take given nodes for j, or (none given) where there is room; False if there is none."""
-    if nodes.size == 0:
-        if not place_gang(m, j, gpus, False):
-            return False
-    else:
-        m.jobs[j].new_length = nodes.size
-        for k in range(nodes.size):
-            entry = m.jobs[j].offset + k
-            m.entries[entry].new_node, m.entries[entry].new_part = nodes[k], parts[k]
-    machine.take_new(m, j)
-    return True
-
-
-@tiered(seconds=3)
-def start_job(m, j, gpus, speed, profile):
-    """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
-    _start(m, j, gpus, speed, profile)
 
 
 @inner
