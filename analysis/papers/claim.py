@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -127,6 +127,11 @@ def _nearly(sides: Sides) -> Sides:
     if sides.relation == "==":
         return Sides(abs(float(sides.left - sides.right)), spare)
     return replace(sides, right=sides.right + spare)
+
+
+def nearest(found: Iterable[Sides]) -> Sides | None:
+    """Return the sides nearest to breaking a claim, or beyond; None where there are none."""
+    return max(found, key=lambda sides: (not sides.holds, sides.tightness), default=None)
 
 
 #: of a claim that is refuted, which is false by itself: not only by rounding
@@ -329,7 +334,7 @@ def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> ClaimR
         killed=killed,
         mutant=mutant.statement if mutant else "",
         loose=mutant.loose if mutant else "",
-        worst=max(cases, key=lambda case: (not case.holds, case.tightness), default=None),
+        worst=nearest(cases),
         counterexamples=broken,
         evidence="; ".join([claim.evidence, *(f"{name}: {c}" for name, c in broken.items())]),
     )

@@ -163,6 +163,19 @@ class Study:
         """Labels in the order of the data."""
         return tuple(dict.fromkeys(row.policy for row in self.rows))
 
+    def row(self, instance: str, policy: str, x: int | None = None) -> FigureRow | None:
+        """Return the row of a point; None where there is none.
+
+        Parameters
+        ----------
+        instance : str
+        policy : str
+        x : int, optional
+        """
+        place = instance, policy, x
+        found = (row for row in self.rows if (row.instance, row.policy, row.x) == place)
+        return next(found, None)
+
     def value(self, instance: str, policy: str, measure: str, x: int | None = None) -> float | None:
         """Return one measure; None where it is not defined or the row is not there.
 
@@ -173,10 +186,8 @@ class Study:
         measure : str
         x : int, optional
         """
-        for row in self.rows:
-            if (row.instance, row.policy, row.x) == (instance, policy, x):
-                return row.values.get(measure)
-        return None
+        row = self.row(instance, policy, x)
+        return None if row is None else row.values.get(measure)
 
     def xs(self, instance: str) -> tuple[int, ...]:
         """Return the values of the axis on an instance, ascending.
@@ -324,9 +335,7 @@ class Study:
 
     def _cell(self, instance: str, policy: str, x: int | None = None) -> str:
         """The measure of a policy where it is the only one, with its ratio behind it."""
-        place = instance, policy, x
-        found = [row for row in self.rows if (row.instance, row.policy, row.x) == place]
-        row = found[0] if found else FigureRow(*place, {})
+        row = self.row(instance, policy, x) or FigureRow(instance, policy, x, {})
         first, *more = (self.written(name, row) for name in self.measures)
         return first + "".join(f" ({ratio})" for ratio in more if ratio != NOTHING)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -20,12 +19,10 @@ def values(
     study: Study, instance: str, policy: str, measure: str, x: int | None = None
 ) -> list[float]:
     """Return the values of the seeds; none where one is not defined."""
-    for row in study.rows:
-        if (row.instance, row.policy, row.x) == (instance, policy, x):
-            own = [v for name, v in row.values.items() if name.startswith(f"{measure} [")]
-            known = [v for v in own if v is not None]
-            return known if len(known) == len(own) else []
-    return []
+    row = study.row(instance, policy, x)
+    own = [v for name, v in row.values.items() if name.startswith(f"{measure} [")] if row else []
+    known = [v for v in own if v is not None]
+    return known if len(known) == len(own) else []
 
 
 Write = Callable[[Sequence[float]], str]
@@ -181,7 +178,6 @@ def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
 # --- statements that are judged on each seed -----------------------------------------------------
 
 Judge = Callable[[Study], Iterable[Statement]]
-_OF_SEED = re.compile(r".* \[(\d+)\]")
 
 
 def over_seeds(judge: Judge) -> Judge:
@@ -191,10 +187,9 @@ def over_seeds(judge: Judge) -> Judge:
     """
 
     def judged_on_each(study: Study) -> Iterator[Statement]:
-        found = {name for row in study.rows for name in row.values}
-        seeds = sorted({int(m[1]) for name in found if (m := _OF_SEED.fullmatch(name))})
         by_seed = {
-            seed: {(s.text, s.instance): s for s in judge(_of_seed(study, seed))} for seed in seeds
+            seed: {(s.text, s.instance): s for s in judge(_of_seed(study, seed))}
+            for seed in study.seeds(study.instances)
         }
         for whole in judge(study):
             place = whole.text, whole.instance

@@ -22,7 +22,7 @@ from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import Trade, trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
-from ..claim import Claim, Mutant, Sides, claims_of, less, times
+from ..claim import Claim, Mutant, Sides, claims_of, less, nearest, times
 from .tiny import SPEEDS, Auction, Lie, draw_lie, draw_market, gains, two_models, usable
 
 PAPER = "Chaudhary et al. 2020"
@@ -111,13 +111,13 @@ def _increase(market: GpuMarket, *, larger: bool = False) -> Sides | None:
     With the larger speed for the smaller one if `larger`.
     """
     done, speeds = trade(market.fair_shares, market.speeds, demand=market.demand), market.speeds
-    pairs = []
+    pairs = list[Sides]()
     for t, (bought, sold) in zip(done.trades, gains(market, done.trades), strict=True):
         slow = speeds[[t.buyer, t.seller], t.slow]
         buyer, seller = speeds[[t.buyer, t.seller], t.fast] / slow
         due = t.amount * (slow.max() if larger else slow.min()) * (buyer - seller)
         pairs.append(Sides(float(due) * (1 - ROUNDING), bought + sold))
-    return max(pairs, key=lambda sides: (not sides.holds, sides.tightness), default=None)
+    return nearest(pairs)
 
 
 def _few(market: GpuMarket) -> Sides | None:

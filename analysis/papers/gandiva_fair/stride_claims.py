@@ -18,7 +18,7 @@ import numpy as np
 
 from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
-from ..claim import Claim, Mutant, Sides, claims_of, less, times
+from ..claim import Claim, Mutant, Sides, claims_of, less, nearest, times
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -143,7 +143,7 @@ def _delay(case: StrideGangs) -> Sides | None:
         other = [t for t, j in enumerate(alone) if i == j]
         mine += [case.quanta] * (len(other) - len(mine))
         pairs += [Sides(a, b) for a, b in zip(mine, other, strict=False) if b]
-    return max(pairs, key=lambda sides: (not sides.holds, sides.tightness), default=None)
+    return nearest(pairs)
 
 
 def _lag(case: StrideGangs) -> Sides:

@@ -9,27 +9,16 @@ from matplotlib.figure import Figure
 
 from ..pictures import COLOURS, DASHED, Looks, Panel, Panels, axes_in_rows, exactly, legend, named
 from ..study import Study
-from .statements import (
-    ASTRAEA,
-    BATCH,
-    CLIPPED,
-    COUNTINGS,
-    FIFO,
-    GANDIVA,
-    HIVED,
-    IDEAL,
-    LIST,
-    PAPER,
-    TRUE,
-)
+from . import statements as said
+from .statements import COUNTINGS
 
 LOOKS: Looks = {
-    ASTRAEA: ("#004f7d", "-"),
-    BATCH: ("#d98c00", "-"),
-    GANDIVA: ("#00946b", "-"),
-    HIVED: ("#c0649a", "-"),
-    FIFO: ("#7a838d", DASHED),
-    LIST: ("#22272e", DASHED),
+    said.ASTRAEA: ("#004f7d", "-"),
+    said.BATCH: ("#d98c00", "-"),
+    said.GANDIVA: ("#00946b", "-"),
+    said.HIVED: ("#c0649a", "-"),
+    said.FIFO: ("#7a838d", DASHED),
+    said.LIST: ("#22272e", DASHED),
 }
 
 
@@ -62,10 +51,10 @@ PANELS: Mapping[str, Panels] = {
     "fig7": [
         [
             Panel(
-                f"alpha {c}", "alpha_u", "points", of=exactly(*PAPER), axis="user", level=1.0,
+                f"alpha {c}", "alpha_u", "points", of=exactly(*said.PAPER), axis="user", level=1.0,
                 title=f"{{}}: {COUNTINGS[c]}", zero=False,
             )
-            for c in (CLIPPED, IDEAL)
+            for c in (said.CLIPPED, said.IDEAL)
         ]
     ],
     "fig8": [
@@ -89,7 +78,7 @@ PANELS: Mapping[str, Panels] = {
             for kind, label in (("a job ", "revenue a job"), ("variance ", "variance"))
         ]
         for c, title in COUNTINGS.items()
-        if c != TRUE
+        if c != said.TRUE
     ],
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ Algorithms 2 and 3: a job takes GPUs that are idle now, or joins the queues of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -32,7 +32,7 @@ from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
 from ....solvers.result import Result
-from ..claim import Claim, Mutant, Sides, claims_of, less, times
+from ..claim import Claim, Mutant, Sides, claims_of, less, nearest, times
 from . import tiny
 from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
@@ -185,10 +185,6 @@ def _longest(plan: Schedule | Plan) -> int:
     return int((plan.end - plan.start).max())
 
 
-def _worst(comparisons: Iterable[Sides]) -> Sides | None:
-    return max(comparisons, key=lambda c: (not c.holds, c.tightness), default=None)
-
-
 def _smallest_first(problem: RarDdls) -> Plan | None:
     """The run of Algorithm 1 with kappa = n_g and no limit."""
     return one_run(problem, max(job.gpus for job in problem.jobs))
@@ -292,7 +288,7 @@ def _lemma_2(case: Case) -> Sides | None:
 def _lemma_2_repaired(case: Case, *, length: bool = False) -> Sides | None:
     """W_hat, or the makespan, of runs at theta~, and theta~."""
     theta = _fact(case.solve(), "theta")
-    return _worst(
+    return nearest(
         Sides(plan.makespan if length else plan.load, theta, "==") for plan in _runs(case, theta)
     )
 
@@ -334,7 +330,7 @@ def _lemma_3_pinned(case: Pinned) -> Sides | None:
     for gpus, time in zip(case.gpus, times, strict=True):
         for g in gpus:
             busy[g] += time
-    return _worst(
+    return nearest(
         Sides(int(plan.end[j]), sum(busy[g] for g in gpus) - (len(gpus) - 1) * times[j])
         for j, gpus in enumerate(case.gpus)
     )
@@ -416,7 +412,7 @@ def _theorem_6(case: Case) -> Sides:
 
 def _p1_backfilling(case: Case) -> Sides | None:
     """C <= 2 max(A / N, p), the tightest of four orders."""
-    return _worst(
+    return nearest(
         Sides(
             int(plan.end.max()),
             2 * max(Fraction(_area(case.problem, plan), case.gpus), Fraction(_longest(plan))),
@@ -534,7 +530,7 @@ def _laminar(case: Case, *, to_the_end: bool = False) -> Sides | None:
                 last[s, d] = max(last.get((s, d), 0), row.end)
     makespan = -1 if real is None else case.problem.objective(real)
     idle = sum((makespan if to_the_end else last[gpu]) - load[gpu] for gpu in load)
-    return _worst([Sides(makespan, max(load.values()), "=="), Sides(idle, 0, "==")])
+    return nearest([Sides(makespan, max(load.values()), "=="), Sides(idle, 0, "==")])
 
 
 def _laminar_greedy(

@@ -47,7 +47,7 @@ from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound
 from ...show.columns import shown_ratio
-from ..experiment import Experiment, FigureCell, Finished, seed_means
+from ..experiment import Experiment, FigureCell, Finished, and_bounds, over_bounds, seed_means
 from ..pictures import Panel
 from ..study import OF_SEED, RATIO, FigureRow, Statement, Study, Values
 from ..verdicts import Place, each, turns
@@ -107,13 +107,35 @@ def _problem(load: RarWorkload) -> RarDdls:
     return RarDdls(instance, horizon=load.horizon, contention=contention)
 
 
-def _run(cell: FigureCell) -> dict[str, Any]:
+def _run(cell: FigureCell) -> Values:
+    return means([_ends(cell, cell.make)], cell.workload.horizon)
+
+
+def _rand(cell: FigureCell) -> Values:
+    first = REPEATS * cell.seed
+    repeats = (partial(cell.make, seed=first + repeat) for repeat in range(REPEATS))
+    return means([_ends(cell, make) for make in repeats], cell.workload.horizon)
+
+
+def _ends(cell: FigureCell, solve: Solve) -> tuple[float, float] | None:
+    """Makespan and mean completion time; None where a run exceeds T."""
     problem: RarDdls = cell.workload.problem()
-    schedule = cell.make(problem).solution
+    schedule = solve(problem).solution
     if schedule is None:
-        return {"makespan": None, "mean_completion": None}
-    mean = round(fmean(schedule.end.tolist()), 6)
-    return {"makespan": problem.objective(schedule), "mean_completion": mean}
+        return None
+    return problem.objective(schedule), round(fmean(schedule.end.tolist()), 6)
+
+
+def means(repeats: Sequence[tuple[float, float] | None], horizon: int) -> Values:
+    """Return means of the repeats of a run; those beyond T count as T."""
+    known = [ends for ends in repeats if ends is not None]
+    spans = [horizon if ends is None else ends[0] for ends in repeats]
+    return {
+        "makespan": fmean(spans),
+        "mean_completion": fmean(time for _, time in known) if len(known) == len(spans) else None,
+        "most": max(spans),
+        "beyond": len(spans) - len(known),
+    }
 
 
 def _bound(cell: FigureCell) -> dict[str, Any]:
@@ -135,15 +157,15 @@ def _ff_in_sjf_order(problem: RarDdls) -> Result[Schedule]:
     return first_fit(replace(problem, instance=instance))
 
 
-POLICIES: Mapping[str, Solve | None] = {
+POLICIES: Mapping[str, Solve] = {
     BCO: sjf_bco,
     FF: first_fit,
     LS: list_scheduling,
-    RAND: None,  # by seed and repeat
+    RAND: random_placement,
     LS_SJF: _ls_in_sjf_order,
     LONGEST: backfilling,
 }
-MORE_POLICIES: Mapping[str, Solve | None] = {
+MORE_POLICIES: Mapping[str, Solve] = {
     **POLICIES,
     FF_SJF: _ff_in_sjf_order,
     AREA: partial(backfilling, params=BackfillingParams(order="area")),
@@ -152,68 +174,42 @@ MORE_POLICIES: Mapping[str, Solve | None] = {
 }
 
 
-def _by_policy(
-    policies: Mapping[str, Solve | None],
-    all_servers: Sequence[int],
-    horizon: int,
+#: a policy, the x at which it runs, servers, and how it is called
+Point = tuple[str, int | None, int, Solve]
+
+
+def _cells(
+    points: Sequence[Point],
+    horizon: int = T,
     *,
     seeds: Sequence[int] = SEEDS,
     variants: Sequence[str] = VARIANTS,
-) -> Iterator[FigureCell]:
-    """Every policy on every instance; the repeats of RAND in a row."""
-    for load in (
-        RarWorkload(v, s, n, horizon) for v in variants for s in seeds for n in all_servers
-    ):
-        x = load.servers if len(all_servers) > 1 else None
-        for policy, solve in policies.items():
-            for repeat in range(1 if solve else REPEATS):
-                make = solve or partial(random_placement, seed=REPEATS * load.seed + repeat)
-                yield _cell(load, policy, x, make)
-        yield _cell(load, BOUND, x)
-
-
-def _by_params(
-    params: Mapping[int, SjfBcoParams],
-    *,
-    seeds: Sequence[int] = SEEDS,
-    variants: Sequence[str] = VARIANTS,
-) -> Iterator[FigureCell]:
-    """SJF-BCO with parameters, by x."""
-    for load in (RarWorkload(variant, seed) for variant in variants for seed in seeds):
-        for x, own in params.items():
-            yield _cell(load, BCO, x, partial(sjf_bco, params=own))
-        yield _cell(load, BOUND, load.servers)
-
-
-def _cell(load: RarWorkload, policy: str, x: int | None, make: Solve | None = None) -> FigureCell:
-    return FigureCell(
-        instance=load.variant, policy=policy, run=_run if make else _bound, workload=load,
-        make=make, x=x, seed=load.seed,
+) -> list[FigureCell]:
+    """Every point on every instance, with bounds."""
+    cells = (
+        FigureCell(
+            instance=variant, policy=policy, run=_rand if policy == RAND else _run, make=solve,
+            workload=RarWorkload(variant, seed, servers, horizon), x=x, seed=seed,
+        )
+        for variant in variants
+        for seed in seeds
+        for policy, x, servers, solve in points
     )  # fmt: skip
+    return and_bounds(cells, _bound_of, _bound)
 
 
-def _over_bounds(finished: Finished) -> Finished:
-    """One outcome for each seed: means of the repeats, over a verified bound of the instance."""
-    bounds = {c.workload: own["bound"] for c, own in finished if c.policy == BOUND}
-    repeats: dict[tuple[object, ...], Finished] = {}
-    for cell, own in finished:
-        if cell.policy != BOUND:
-            repeats.setdefault((cell.workload, cell.policy, cell.x), []).append((cell, own))
-    return [(runs[0][0], _mean(runs, bounds[runs[0][0].workload])) for runs in repeats.values()]
+def _sjf_bco(x: int, **params: Any) -> Point:
+    return BCO, x, SERVERS, partial(sjf_bco, params=SjfBcoParams(**params))
 
 
-def _mean(runs: Finished, bound: int) -> Values:
-    known = [own["makespan"] for _, own in runs]
-    times = [own["mean_completion"] for _, own in runs]
-    spans = [runs[0][0].workload.horizon if span is None else span for span in known]
-    return {
-        "makespan": fmean(spans),
-        "mean_completion": None if None in times else fmean(times),
-        RATIO: round(fmean(spans) / bound, 9),
-        "worst": round(max(spans) / bound, 9),
-        "bound": bound,
-        "beyond": known.count(None),
-    }
+def _bound_of(cell: FigureCell) -> str:
+    return BOUND
+
+
+def _ratios(own: Values, bound: float) -> Values:
+    """The mean and the worst of the repeats over a verified bound of the instance."""
+    mean, worst = ((own[name] or 0.0) / bound for name in ("makespan", "most"))
+    return {RATIO: round(mean, 9), "worst": round(worst, 9), "bound": bound}
 
 
 def _rows(finished: Finished, measures: Mapping[str, str]) -> Iterator[FigureRow]:
@@ -372,14 +368,16 @@ class RarStudy(Study):
 
 
 _figure = partial(
-    Experiment, steps=(_over_bounds,), rows=_rows, form=RarStudy, facts=lambda cells: {},
-    settings=_settings, conditions=conditions, measures={"makespan": "makespan", RATIO: "ratio"},
+    Experiment, steps=(partial(over_bounds, bound_of=_bound_of, divide=_ratios),), rows=_rows,
+    form=RarStudy, facts=lambda cells: {}, settings=_settings, conditions=conditions,
+    measures={"makespan": "makespan", RATIO: "ratio"},
     panels=[[Panel("makespan", "makespan (slots)", "lines", title="{}", limit="bound")]],
     room={"across": 2},
 )  # fmt: skip
 fig4 = _figure(
     name="rar_ddls:fig4", title="Fig. 4: makespan and mean completion time by policy",
-    cells=partial(_by_policy, MORE_POLICIES, (SERVERS,), T), statements=_fig4,
+    cells=partial(_cells, [(name, None, SERVERS, own) for name, own in MORE_POLICIES.items()]),
+    statements=_fig4,
     measures={
         "makespan": "makespan", "mean_completion": "mean completion", RATIO: "ratio (worst)",
     },
@@ -390,16 +388,18 @@ fig4 = _figure(
 )  # fmt: skip
 fig5 = _figure(
     name="rar_ddls:fig5", title="Fig. 5: makespan of SJF-BCO by kappa", axis="kappa",
-    cells=partial(_by_params, {kappa: SjfBcoParams(kappa=kappa) for kappa in KAPPAS}),
+    cells=partial(_cells, [_sjf_bco(kappa, kappa=kappa) for kappa in KAPPAS]),
     statements=_fig5, settings=partial(_settings, swept={"kappa": list(KAPPAS), "lambda": 1}),
 )  # fmt: skip
 fig6 = _figure(
     name="rar_ddls:fig6", title="Fig. 6: makespan by number of servers", axis="servers",
-    cells=partial(_by_policy, POLICIES, FEWER_SERVERS, T_FIG6), statements=_fig6,
+    cells=partial(
+        _cells, [(name, n, n, own) for n in FEWER_SERVERS for name, own in POLICIES.items()], T_FIG6
+    ), statements=_fig6,
     settings=partial(_settings, servers=FEWER_SERVERS, horizon=T_FIG6),
 )  # fmt: skip
 fig7 = _figure(
     name="rar_ddls:fig7", title="Fig. 7: makespan of SJF-BCO by lambda, kappa = 1", axis="lambda",
-    cells=partial(_by_params, {reach: SjfBcoParams(kappa=1, reach=reach) for reach in REACHES}),
+    cells=partial(_cells, [_sjf_bco(reach, kappa=1, reach=reach) for reach in REACHES]),
     statements=_fig7, settings=partial(_settings, swept={"kappa": 1, "lambda": list(REACHES)}),
 )  # fmt: skip
