@@ -267,7 +267,6 @@ YARN_CS = "solvers.policies.yarn_cs.policy.YarnCs"
 HIVED = "solvers.policies.hived.policy.Hived"
 GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
 GENIE = "solvers.unisched.genie.Genie"
-HYDRA = "solvers.unisched.hydra.Hydra"
 OPTIMUS = "solvers.unisched.optimus.Optimus"
 VALUE_DENSITY = "solvers.ours.unisched.value_density.ValueDensity"
 HORIZON = "analysis.driving.rolling_horizon"
@@ -303,10 +302,7 @@ POLICIES: Mapping[str, PolicyRow] = {
     "genie": _policy(GENIE),
     "genie:elastic": _policy(
         GENIE, "jobs with deadlines may run on half or twice their gang", elastic=True),
-    "hydra": _policy(HYDRA),
-    "hydra:cost": _policy(
-        HYDRA, "the first eight jobs in the order of least completion times and tardiness",
-        cost=True),
+    "hydra": _policy("solvers.unisched.hydra.Hydra"),
     "optimus": _policy(OPTIMUS),
     "optimus:elastic": _policy(
         OPTIMUS, "jobs may run on other numbers of GPUs than their gangs", elastic=True),
@@ -529,7 +525,7 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     'max-min-fairness'
     >>> policy("ltgf:quota")[1].fair_share
     'quota'
-    >>> policy("hydra:cost:profiled")[1].profiler.seconds
+    >>> policy("hydra:profiled")[1].profiler.seconds
     300
     """
     wanted = ALIASES.get(name.replace("_", "-"), name)

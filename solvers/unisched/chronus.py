@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,18 +17,9 @@ from ...instances.arrays import Bools
 from ..growing import longer
 from ..highs import best_subset
 from ..information import PROFILERS, Profiler
-from ..policy import (
-    Decision,
-    Information,
-    Ints,
-    Preempts,
-    Rules,
-    State,
-    WrittenStarts,
-    ranked,
-)
-from .chronus_core import Floor, Holders, share_out
-from .deadlines import STATED, Deadlines, RunTimes, at_cycle, check_seconds, next_cycle
+from ..placement import place
+from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
+from .deadlines import NEVER, STATED, Deadlines, RunTimes, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
 
@@ -36,8 +28,8 @@ SHARE = 4
 #: answers to jobs with deadlines
 NONE, REFUSED, ACCEPTED = -1, 0, 1
 IDLE, NOBODY = Decision(), np.zeros(0, dtype=np.int64)
-#: of nobody
-NO_PLACES = np.zeros(1, dtype=np.int64), NOBODY, NOBODY
+#: parts of the cluster: all nodes but the profiler's, the profiler's, and both
+OUTSIDE, INSIDE, BOTH = range(3)
 
 
 class Candidate(NamedTuple):
@@ -214,8 +206,6 @@ class Admissions:
         self.policy = policy
         self._answers = np.zeros(0, dtype=np.int64)  # by job: to those with deadlines
         self._floor: Floor | None = None
-        self._at = np.zeros(0, dtype=np.int64)
-        self._runs = np.zeros((0, 2), dtype=np.int64)  # GPUs and seconds to profile a gang
 
     def save(self) -> dict[str, Any]:
         """Return the answers, as plain data."""
@@ -321,26 +311,29 @@ class Admissions:
         now: Ints = NOBODY,
         others: Ints = NOBODY,
     ) -> Decision:
-        """Profile who is new, and share the GPUs that are free and those of `moving` out."""
-        floor, gpus = self._nodes(state), state.gpus
-        self._at = longer(self._at, gpus.size, -1)
-        runs = np.empty((new.size, 3), dtype=np.int64)
-        runs[:, 0], runs[:, 1:] = new, self._profiles(state)[gpus[new]]
-        own = Holders(moving, *(state.places(moving) if moving.size else NO_PLACES))
-        stops, starts, count = share_out(
-            floor, np.array(state.free), runs, own, now, others, gpus, self._at
-        )
-        return Decision(suspend=stops, start=WrittenStarts(starts, count))
+        """Profile who is new, and share the GPUs that are free and those of `moving` out.
 
-    def _profiles(self, state: State) -> Ints:
-        """GPUs and seconds for which gangs are profiled: on all that they have, of those aside."""
-        if not self._runs.size:
-            floor, profiler = self._nodes(state), self.policy.profiler
-            gangs = range(int(floor.sizes.sum()) + 1)
-            self._runs = np.array([profiler.run(gang, state.rules) for gang in gangs])
-            if floor.inside:
-                self._runs[:, 0] = np.minimum(self._runs[:, 0], floor.inside)
-        return self._runs
+        First to `now`, then to the others: who fits by number of GPUs in this order, then any; of
+        these, but for the last, those that run come first.
+        """
+        floor = self._nodes(state)
+        places = _Places(floor, state, moving)
+        which = INSIDE if floor.inside else OUTSIDE
+        runs: list[Start] = []
+        for j, gang in zip(new.tolist(), state.gpus[new].tolist(), strict=True):
+            gpus, seconds = self.policy.profiler.run(gang, state.rules)
+            gpus = min(gpus, floor.inside) if floor.inside else gpus
+            if (nodes := places.find(which, gpus)) is not None:
+                runs.append(Start(j, nodes, gpus, seconds))
+        places.put(sorted(now.tolist(), key=places.is_new))
+        room, first = places.left(OUTSIDE), list[int]()
+        for j, gang in zip(others.tolist(), state.gpus[others].tolist(), strict=True):
+            if gang <= room:
+                first.append(j)
+                room -= gang
+        places.put(sorted(first, key=places.is_new))
+        places.put([j for j in others.tolist() if j not in places.placed])
+        return places.decision(runs)
 
 
 def rounded_up(gpus: int, size: int) -> int:
@@ -445,18 +438,98 @@ def _chosen(candidates: Sequence[Candidate], gpus: int) -> dict[int, Terms]:
 # --- nodes ---------------------------------------------------------------------------------------
 
 
+class Floor(NamedTuple):
+    """The nodes of a run.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Their GPUs.
+    parts : tuple of three lists of int
+        Nodes outside of the profiler's, those inside, and all.
+    inside, capacity : int
+        GPUs of the profiler's nodes, and of the others.
+    widest : int
+        The most GPUs of a gang that has a place outside on an empty cluster.
+    """
+
+    sizes: list[int]
+    parts: tuple[list[int], list[int], list[int]]
+    inside: int
+    capacity: int
+    widest: int
+
+
 def floor_of(state: State, profilers: int) -> Floor:
     """Return the nodes of a run, with those of the profiler: the last that fit into its limits."""
-    sizes = np.array(state.sizes)
-    limit = min(profilers, int(sizes.sum()) // SHARE)
-    inside = np.zeros(sizes.size, dtype=np.bool_)
-    for n in reversed(range(sizes.size)):
+    sizes: list[int] = state.sizes.tolist()
+    limit = min(profilers, sum(sizes) // SHARE)
+    inside: list[int] = []
+    for n in reversed(range(len(sizes))):
         if sizes[n] <= limit:
-            inside[n] = True
-            limit -= int(sizes[n])
-    parts = np.array([~inside, inside, inside | True])
-    kinds, number = np.unique(sizes[~inside], return_counts=True)
-    capacity = int(sizes[~inside].sum())
-    widest = capacity if state.rules.spread else int((kinds * number).max())
-    aside = int(sizes[inside].sum())
-    return Floor(sizes, np.unique(sizes), parts, state.rules.spread, aside, capacity, widest)
+            inside.insert(0, n)
+            limit -= sizes[n]
+    outside = [n for n in range(len(sizes)) if n not in inside]
+    own = Counter(sizes[n] for n in outside)
+    capacity = sum(own.elements())
+    widest = capacity if state.rules.spread else max(size * n for size, n in own.items())
+    parts = outside, inside, [*range(len(sizes))]
+    return Floor(sizes, parts, sum(sizes) - capacity, capacity, widest)
+
+
+class _Places:
+    """Places that jobs get one after the other, of GPUs that are free or held by `moving`."""
+
+    def __init__(self, floor: Floor, state: State, moving: Ints) -> None:
+        self.floor, self.gangs, self.spread = floor, state.gpus, state.rules.spread
+        self.free: list[int] = state.free.tolist()
+        self.held = {j: state.nodes(j) for j in moving.tolist()}
+        self.placed: dict[int, dict[int, int]] = {}
+        self._least = [NEVER] * 3  # no gang of so many GPUs or more finds one in a part
+        for nodes in self.held.values():
+            self._change(nodes, 1)
+
+    def _change(self, nodes: Mapping[int, int], sign: int) -> None:
+        for n, gpus in nodes.items():
+            self.free[n] += sign * gpus
+
+    def is_new(self, job: int) -> bool:
+        """Whether a job holds nothing."""
+        return job not in self.held
+
+    def left(self, part: int) -> int:
+        """GPUs of a part that nobody has."""
+        return sum(self.free[n] for n in self.floor.parts[part])
+
+    def find(self, part: int, gpus: int) -> dict[int, int] | None:
+        """Take a place of a part; None where there is none."""
+        if gpus >= self._least[part]:
+            return None
+        own, sizes = self.floor.parts[part], self.floor.sizes
+        free = [self.free[n] for n in own]
+        found = place(gpus, free, [sizes[n] for n in own], spread=self.spread)
+        if found is None:
+            self._least[part] = gpus
+            return None
+        nodes = {own[i]: count for i, count in found.items()}
+        self._change(nodes, -1)
+        return nodes
+
+    def put(self, jobs: Sequence[int]) -> None:
+        """Place jobs: where they are, on other nodes, or else on the profiler's too."""
+        for j in jobs:
+            nodes, gang = self.held.get(j), int(self.gangs[j])
+            if nodes is not None and all(self.free[n] >= gpus for n, gpus in nodes.items()):
+                self._change(nodes, -1)
+            else:
+                nodes = self.find(OUTSIDE, gang)
+                if nodes is None and self.floor.inside and gang > self.floor.widest:
+                    nodes = self.find(BOTH, gang)
+            if nodes is not None:
+                self.placed[j] = nodes
+
+    def decision(self, runs: Sequence[Start]) -> Decision:
+        """Who is profiled, who starts, and who of those that held nodes goes or moves."""
+        moved = [(j, nodes) for j, nodes in self.placed.items() if self.held.get(j) != nodes]
+        gone = [j for j, nodes in self.held.items() if self.placed.get(j) != nodes]
+        return Decision(suspend=gone, start=[*runs, *moved])

@@ -7,11 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...instances.compiled import compiled
 from ..growing import longer
 from ..placement import place
-from ..placement_core import place as place_compiled
-from ..policy import Ints, State, WrittenStarts
+from ..policy import Ints, Start, State
 from .estimator import DurationEstimates
 
 #: later than everything
@@ -77,7 +75,8 @@ class Deadlines:
 
     def met(self, jobs: Ints, ends: Ints) -> Ints:
         """The first deadline of each job that is not before its end, or NEVER."""
-        found: Ints = _met(self.due, self.number, jobs, ends)
+        due = self.due[jobs]
+        found: Ints = due[np.arange(jobs.size), (due < ends[:, None]).sum(axis=1)]
         return found
 
     def last(self, jobs: Ints) -> Ints:
@@ -90,19 +89,6 @@ class Deadlines:
         n = int(self.number[job])
         pairs = zip(self.due[job, :n].tolist(), self.value[job, :n].tolist(), strict=True)
         return list(pairs)
-
-
-@compiled
-def _met(due: Ints, number: Ints, jobs: Ints, ends: Ints) -> Ints:
-    """:meth:`Deadlines.met` without arrays in between."""
-    found = np.full(jobs.size, NEVER)
-    for i in range(jobs.size):
-        j = jobs[i]
-        for f in range(number[j]):
-            if due[j, f] >= ends[i]:
-                found[i] = due[j, f]
-                break
-    return found
 
 
 def at_cycle(state: State, cycle: int) -> bool:
@@ -121,42 +107,6 @@ def check_seconds(owner: str, name: str, value: Any) -> None:
         raise TypeError(f"{owner}: {name}={value!r} is not an integer")
     if value < 1:
         raise ValueError(f"{owner}: {name}={value} is below 1")
-
-
-@compiled
-def place_in_turn(
-    jobs: Ints, gangs: Ints, free: Ints, sizes: Ints, spread: bool
-) -> tuple[Ints, int]:
-    """Places of gangs, one after the other, as WrittenStarts has them; how many.
-
-    They are consolidated, or any where gangs may spread.
-    """
-    left, least, count, end = free.sum(), NEVER, 0, 0
-    room = free.copy()
-    starts = np.empty(7 * left, dtype=np.int64)
-    nodes, parts = np.empty(sizes.size, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
-    for i in range(jobs.size):
-        if left == 0 or least == 1:
-            break
-        if gangs[i] > left or gangs[i] >= least:
-            continue
-        found = place_compiled(gangs[i], room, sizes, spread, nodes, parts)
-        if found == 0:
-            least = gangs[i]
-            continue
-        starts[end], starts[end + 1], starts[end + 2] = jobs[i], gangs[i], 0
-        starts[end + 3], starts[end + 4] = 0, found
-        end, left, count = end + 5, left - gangs[i], count + 1
-        for k in range(found):
-            room[nodes[k]] -= parts[k]
-            starts[end], starts[end + 1] = nodes[k], parts[k]
-            end += 2
-    return starts[:end], count
-
-
-def places_in_turn(state: State, jobs: Ints, gangs: Ints, free: Ints) -> WrittenStarts:
-    """Places for these jobs, one after the other, where there is one."""
-    return WrittenStarts(*place_in_turn(jobs, gangs, free, state.sizes, state.rules.spread))
 
 
 class Room:
@@ -198,3 +148,15 @@ class Room:
         else:
             self.take(nodes)
         return nodes
+
+
+def places_in_turn(state: State, jobs: Ints, gangs: Ints, free: Ints) -> list[Start]:
+    """Places for these jobs, one after the other, where there is one."""
+    room, starts, left = Room(state, free.tolist()), list[Start](), int(free.sum())
+    for j, gang in zip(jobs.tolist(), gangs.tolist(), strict=True):
+        if not left:
+            break
+        if (nodes := room.place(gang)) is not None:
+            starts.append(Start(j, nodes, gang))
+            left -= gang
+    return starts

@@ -328,8 +328,9 @@ def test_the_checker_sees_who_is_on_which_nodes() -> None:
 
 
 def test_names_have_a_number_of_nodes() -> None:
-    name, made = registry.policy("hydra:cost:profiled_dedicated_2")
-    assert (name, made.dedicated, made.policy.cost) == ("hydra:cost:profiled-dedicated-2", 2, True)
+    name, made = registry.policy("genie:elastic:profiled_dedicated_2")
+    assert (name, made.dedicated) == ("genie:elastic:profiled-dedicated-2", 2)
+    assert made.policy.elastic
     name, made = registry.policy("srtf:profiled-chronus-dedicated-10")
     assert (made.dedicated, made.profiler) == (10, PROFILERS["chronus"])
     for wrong in ("profiled-dedicated-0", "profiled-dedicated", "estimated-dedicated-1"):

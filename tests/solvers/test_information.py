@@ -377,7 +377,7 @@ def test_a_profiler_rounds_up() -> None:
 
 
 def test_names_have_settings_behind_them() -> None:
-    assert registry.policy("hydra:cost:profiled")[1].policy.cost
+    assert registry.policy("genie:elastic:profiled")[1].policy.elastic
     name, made = registry.policy("smallest_area:profiled_chronus")
     assert (name, made.name) == ("smallest-area:profiled-chronus", "smallest-area:profiled")
     own = registry.policy("value-density:profiled")[1]  # its own way to profile

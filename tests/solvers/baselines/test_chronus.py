@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from few import each_seed
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.unisched.leases import Terms
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.solvers.information import Profiler
-from gangsched.solvers.placement import place
-from gangsched.solvers.policy import WrittenStarts
 from gangsched.solvers.unisched.chronus import (
     Admission,
     Candidate,
     Chronus,
     admit,
-    floor_of,
     rounded_up,
 )
-from gangsched.solvers.unisched.chronus_core import Floor, Holders, share_out
 from gangsched.solvers.unisched.estimator import DurationEstimates
 
 
@@ -111,100 +104,6 @@ def test_nobody_to_admit() -> None:
 @pytest.mark.parametrize(("gpus", "size", "rounded"), [(5, 8, 8), (3, 6, 4), (5, 6, 6), (9, 4, 12)])
 def test_gangs_are_rounded_up(gpus: int, size: int, rounded: int) -> None:
     assert rounded_up(gpus, size) == rounded
-
-
-# --- nodes ---------------------------------------------------------------------------------------
-
-Places = dict[int, dict[int, int]]
-
-
-def in_plain_steps(
-    floor: Floor,
-    free: Sequence[int],
-    new: Sequence[tuple[int, int, int]],
-    held: Places,
-    jobs: tuple[Sequence[int], Sequence[int]],
-    gangs: Sequence[int],
-) -> tuple[list[int], list[Any]]:
-    """What `share_out` does, with the placement of all policies and dictionaries."""
-    left, sizes, placed = list(free), floor.sizes.tolist(), {}
-    outside, inside, both = floor.parts.tolist()
-
-    def change(nodes: dict[int, int], sign: int) -> None:
-        for n, gpus in nodes.items():
-            left[n] += sign * gpus
-
-    def found(part: Sequence[bool], gpus: int, of: Sequence[int]) -> dict[int, int] | None:
-        own = [f * yes for f, yes in zip(of, part, strict=True)]
-        return place(gpus, own, sizes, spread=floor.spread)
-
-    def put(order: Sequence[int]) -> None:
-        for j in order:
-            nodes = held.get(j)
-            if nodes is None or any(left[n] < gpus for n, gpus in nodes.items()):
-                nodes = found(outside, gangs[j], left)
-                if nodes is None and any(inside) and found(outside, gangs[j], sizes) is None:
-                    nodes = found(both, gangs[j], left)
-            if nodes is not None:
-                change(nodes, -1)
-                placed[j] = nodes
-
-    for nodes in held.values():
-        change(nodes, 1)
-    starts: list[Any] = []
-    for j, gpus, seconds in new:
-        nodes = found(inside if any(inside) else outside, gpus, left)
-        if nodes is not None:
-            change(nodes, -1)
-            starts.append((j, nodes, gpus, seconds, None))
-    now, others = jobs
-    put(sorted(now, key=lambda j: j not in held))
-    room, first = sum(f for f, yes in zip(left, outside, strict=True) if yes), []
-    for j in others:
-        if gangs[j] <= room:
-            first.append(j)
-            room -= gangs[j]
-    put(sorted(first, key=lambda j: j not in held))
-    put([j for j in others if j not in placed])
-    stays = [j for j, nodes in held.items() if placed.get(j) == nodes]
-    starts += [(j, nodes) for j, nodes in placed.items() if j not in stays]
-    return [j for j in held if j not in stays], starts
-
-
-@each_seed(range(150))
-def test_places_are_those_of_plain_steps(seed: int) -> None:
-    """Nodes of several sizes, with and without a profiler, gangs that need its nodes too."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.choice([1, 2, 4, 8], rng.integers(1, 8))
-    rules = SimpleNamespace(spread=bool(rng.integers(2)))
-    state: Any = SimpleNamespace(sizes=sizes, rules=rules)
-    floor = floor_of(state, int(rng.choice([0, 4, 16])))
-    gangs = rng.choice([1, 1, 2, 3, 4, 8, 9, 16], 24)
-    free, held = sizes.tolist(), {}
-    for j in range(8):
-        nodes = place(int(gangs[j]), free, sizes.tolist(), spread=rules.spread)
-        for n, gpus in (nodes or {}).items():
-            free[n] -= gpus
-        if nodes and rng.integers(4):  # others hold what they have
-            held[j] = nodes
-    waiting = rng.permutation(np.array([*held, *range(8, 20)]))
-    now, others = waiting[: rng.integers(5)], waiting[rng.integers(5) :]
-    others = np.array([j for j in others if j not in now], dtype=np.int64)
-    most = floor.inside or floor.capacity
-    new = [(j, min(int(gangs[j]), most), 60) for j in range(20, 24)]
-    ptr = np.cumsum([0, *map(len, held.values())])
-    pairs = [pair for nodes in held.values() for pair in nodes.items()]
-    node, part = np.array(pairs, dtype=np.int64).reshape(-1, 2).T.copy()
-    at = np.full(24, -1)
-    stops, starts, count = share_out(
-        floor, np.array(free), np.array(new), Holders(np.array([*held], dtype=np.int64), ptr, node,
-        part), now.astype(np.int64), others, gangs, at,
-    )  # fmt: skip
-    wanted = in_plain_steps(floor, free, new, held, (now.tolist(), others.tolist()), gangs.tolist())
-    written = [*WrittenStarts(starts, count)]
-    assert (stops.tolist(), written) == wanted
-    assert [[*entry[1]] for entry in written] == [[*entry[1]] for entry in wanted[1]]
-    assert (at == -1).all()
 
 
 # --- runs ----------------------------------------------------------------------------------------
