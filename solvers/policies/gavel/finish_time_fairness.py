@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ....instances import Cluster, User
 from ....instances.arrays import Floats
-from ...policy import Decision, Information, Preempts, Rule, Rules, State
-from .deficit import FINISH_TIME, by_deficits
+from ...policy import Decision, Information, Preempts, Rules, State
 from .finish_time_models import FinishTimeOnModels
 from .time_fractions import by_deficit
 from .water_filling import best_finish_time
@@ -95,11 +94,6 @@ class FinishTimeFairness:
         """
         several = len({node.model for node in cluster.nodes}) > 1
         return FinishTimeOnModels(cluster, rules) if several else self
-
-    @property
-    def rule(self) -> Rule:
-        """The compiled rule, on one GPU model."""
-        return by_deficits(FINISH_TIME)
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

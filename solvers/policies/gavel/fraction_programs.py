@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 
-from ....instances.compiled import compiled
 from ...highs import Maximum
 from ...policy import Floats, Ints
 
@@ -83,10 +82,9 @@ def least_duration(rates: Floats, gangs: Ints, gpus: Ints, left: Floats) -> tupl
     return x[:, None], duration
 
 
-@compiled
 def _fill_up(x: Any, gangs: Any, order: Any, rest: float) -> None:
     """Give the GPUs that are left over to jobs in this order, at most all of the time."""
-    for i in order:
+    for i in order.tolist():
         more = min(1 - x[i], rest / gangs[i])
         x[i] += more
         rest -= more * gangs[i]

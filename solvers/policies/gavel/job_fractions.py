@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ....instances import Cluster
+from ....instances.arrays import Bools
 from ....instances.model import FULL_SPEED
 from ...growing import longer
 from ...placement import place
 from ...policy import Decision, Floats, Ints, Rules, State
 from .model_leases import Received, lease_out
-from .shares import SHARES
 
 UNKNOWN = -1  # whether a gang has a place
 
@@ -27,11 +27,10 @@ class JobFractions:
     ----------
     gpus : (models,) int array
     fractions : (jobs, models) array
-        Of the lease in hand; 0 for jobs that had not come when it began. Machine code has its own.
+        Of the lease in hand; 0 for jobs that had not come when it began.
     """
 
     always_asked = True  # a faster model may be free
-    rule = SHARES
     #: columns by job that a session remembers
     columns: tuple[str, ...] = ("fractions",)
 
@@ -51,21 +50,25 @@ class JobFractions:
             return Decision()
         self.received.look(state)
         lease = state.now // state.rules.lease_length
-        self.fractions = longer(self.fractions, state.phase.size)
         if lease != self.lease:
             self.lease = lease
-            jobs, fractions = self.job_fractions(state)
-            self.fractions[:] = 0.0
-            self.fractions[jobs] = fractions
+            self.begin_lease(state)
         jobs = state.candidates
-        return lease_out(state, self.fractions[jobs], self.received.seconds[jobs])
+        return lease_out(state, self.known_fractions(state, jobs), self.received.seconds[jobs])
 
-    def job_fractions(self, state: State) -> tuple[Ints, Floats]:
-        """Return the jobs that are there, by number, and their fractions, as a lease begins."""
+    def begin_lease(self, state: State) -> None:
+        """Give the jobs that are there their fractions."""
         for name in self.columns:
             setattr(self, name, longer(getattr(self, name), state.phase.size))
         jobs = np.sort(np.concatenate([state.waiting, state.running]))
-        return jobs, self.fractions_of(state, jobs, self.rates(state, jobs))
+        own = self.fractions_of(state, jobs, self.rates(state, jobs))
+        self.fractions[:] = 0.0
+        self.fractions[jobs] = own
+
+    def known_fractions(self, state: State, jobs: Ints) -> Floats:
+        """Return the fractions of jobs in this lease."""
+        self.fractions = longer(self.fractions, state.phase.size)
+        return self.fractions[jobs]
 
     def fractions_of(self, state: State, jobs: Ints, rates: Floats) -> Floats:
         """Return the fractions of all jobs that are there."""
@@ -78,14 +81,18 @@ class JobFractions:
 
     def rates(self, state: State, jobs: Ints) -> Floats:
         """Seconds of work that jobs do in a second on each model; 0 where a gang has no place."""
-        gangs = state.gpus[jobs]
+        return np.where(self.fits(state.gpus[jobs]), state.speeds[jobs] / FULL_SPEED, 0.0)
+
+    def fits(self, gangs: Ints) -> Bools:
+        """On which models gangs have a place on empty nodes."""
         self.able = longer(self.able, int(gangs.max(initial=0)) + 1, UNKNOWN)
         for gang in set(gangs[self.able[gangs, 0] == UNKNOWN].tolist()):
             spread = self.spread
             self.able[gang] = [
                 place(gang, own, own, spread=spread) is not None for own in self.sizes
             ]
-        return np.where(self.able[gangs] == 1, state.speeds[jobs] / FULL_SPEED, 0.0)
+        found: Bools = self.able[gangs] == 1
+        return found
 
     def left(self, state: State, jobs: Ints) -> Floats:
         """Seconds of work that jobs still need, at least one (estimates may be too small)."""

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
 from ....instances import Cluster, User
-from ...growing import longer
 from ...highs import Maximum
-from ...placement import place
 from ...policy import Decision, Floats, Ints, Preempts, Rule, Rules, State
-from .deficit import MAX_MIN, by_deficits
-from .model_leases import Received, lease_out
+from .deficit import BY_DEFICITS
+from .fraction_programs import within
+from .job_fractions import JobFractions
 from .shares import SHARES
 from .time_fractions import Sharing, by_deficit
 from .water_filling import water_filling
@@ -66,7 +65,9 @@ def class_fractions(
     used = np.zeros_like(worth)
     i, g = np.nonzero(worth)
     used[i, g] = _fill_evenly(worth[i, g], (i, g), jobs, sharing)
-    return _within(used / (jobs * sharing.gangs)[:, None], jobs, sharing)
+    fractions = used / (jobs * sharing.gangs)[:, None]
+    dusted = np.where(fractions > 1e-9, fractions, 0.0)
+    return within(dusted, jobs * sharing.gangs, sharing.gpus)
 
 
 def _fill_evenly(
@@ -90,120 +91,57 @@ def _fill_evenly(
     return found
 
 
-def _within(fractions: Floats, jobs: Floats, sharing: Sharing) -> Floats:
-    """The same, scaled down where the solver's tolerances exceed something; no dust."""
-    x = np.where(fractions > 1e-9, fractions, 0.0)
-    x /= np.maximum(1.0, x.sum(axis=1, keepdims=True))
-    used = (jobs * sharing.gangs) @ x
-    return np.asarray(x * np.minimum(1.0, sharing.gpus / np.maximum(used, 1e-300)))
-
-
 Class = tuple[int, ...]  # speeds on the models, gang, and weight as the bits of a float
 
 
-class MaxMinOnModels:
-    """A session on several GPU models.
+class MaxMinOnModels(JobFractions):
+    """A session on several GPU models: jobs of equal speeds, gang and weight have equal fractions.
 
     Attributes
     ----------
-    kind : (jobs,) int array
-        Number of the class of each job: equal speeds, gang and weight; classes as they came.
-    fractions : (classes, models) array
-        Of the lease in hand; 0 for classes that had no jobs when it began.
+    by_class : dict of tuple to array
+        Fractions of the lease in hand, of classes that had jobs when it began.
     """
 
-    always_asked = True  # a faster model may be free
     rule = SHARES
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
-        names = list(dict.fromkeys(node.model for node in cluster.nodes))
-        self.sizes = [[n.gpus for n in cluster.nodes if n.model == name] for name in names]
-        self.gpus = np.array([sum(own) for own in self.sizes], dtype=np.int64)
-        self.spread = rules.spread
-        self.known: dict[Class, int] = {}
-        self.able: dict[Class, list[int]] = {}  # speeds where their gangs fit
-        self.classes: list[Class] = []
-        self.kind = np.zeros(0, dtype=np.int64)
-        self.count = 0  # of jobs that have a class
-        self.lease, self.counts = -1, np.zeros(0, dtype=np.int64)
-        self.fractions = np.zeros((0, len(names)))
-        self.received = Received(len(names))
+        super().__init__(cluster, rules)
+        self.by_class: dict[Class, Floats] = {}
 
-    def decide(self, state: State) -> Decision:
-        """Return where the candidates that are furthest behind run."""
-        self._classify(state)
-        if not state.capacity:
-            return Decision()
-        jobs = state.candidates
-        self.received.look(state)
-        self._share(state)
-        kinds = self.kind[jobs]
-        return lease_out(state, self.fractions[kinds], self.received.seconds[jobs])
+    def _classes(self, state: State, jobs: Ints) -> Ints:
+        weights = state.weight[jobs].view(np.int64)
+        return np.column_stack([state.speeds[jobs], state.gpus[jobs], weights])
 
-    def next_change(self, state: State) -> int:
-        """Return the next lease, where fractions are anew."""
-        length = state.rules.lease_length
-        return (state.now // length + 1) * length
+    def begin_lease(self, state: State) -> None:
+        """Give the classes of the jobs that are there their fractions."""
+        jobs = np.concatenate([state.waiting, state.running])
+        classes, counts = np.unique(self._classes(state, jobs), axis=0, return_counts=True)
+        own = self.fair_fractions(classes, counts)
+        self.by_class = dict(zip(map(tuple, classes.tolist()), own, strict=True))
+
+    def known_fractions(self, state: State, jobs: Ints) -> Floats:
+        """Return the fractions of the jobs' classes; none of those that had no jobs."""
+        none = np.zeros(self.gpus.size)
+        rows = map(tuple, self._classes(state, jobs).tolist())
+        found = [self.by_class.get(row, none) for row in rows]
+        return np.array(found).reshape(jobs.size, self.gpus.size)
 
     def save(self) -> dict[str, Any]:
         """Return the fractions of the lease in hand, and what jobs have had; plain data."""
         return {
             "lease": self.lease,
-            "counts": self.counts,
-            "fractions": self.fractions,
+            "classes": [list(row) for row in self.by_class],
+            "own": [fractions.tolist() for fractions in self.by_class.values()],
             "received": self.received.save(),
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there; classes are those of the jobs that came."""
-        self.lease, self.counts = data["lease"], np.array(data["counts"])
-        self.fractions = np.array(data["fractions"])
+        """Go on from there."""
+        self.lease = data["lease"]
+        own = map(np.array, data["own"])
+        self.by_class = dict(zip(map(tuple, data["classes"]), own, strict=True))
         self.received.load(data["received"])
-
-    def _classify(self, state: State) -> None:
-        """Give jobs that have come since the last time their classes."""
-        new = state.arrived[self.count :]
-        if not new.size:
-            return
-        self.count += new.size
-        self.kind = longer(self.kind, int(new.max()) + 1)
-        columns = [state.speeds[new], state.gpus[new], state.weight[new].view(np.int64)]
-        for j, row in zip(new.tolist(), np.column_stack(columns).tolist(), strict=True):
-            one = tuple(row)
-            if one not in self.known:
-                self.known[one] = len(self.classes)
-                self.classes.append(one)
-            self.kind[j] = self.known[one]
-        if (more := len(self.classes) - len(self.counts)) > 0:  # none right after a load
-            self.counts = np.pad(self.counts, (0, more))
-            self.fractions = np.pad(self.fractions, ((0, more), (0, 0)))
-
-    def _speeds(self, one: Class) -> list[int]:
-        """Speeds of a class, 0 where its gang finds no place on the empty nodes of a model."""
-        if one not in self.able:
-            gang, spread = one[-2], self.spread
-            self.able[one] = [
-                speed if place(gang, own, own, spread=spread) is not None else 0
-                for speed, own in zip(one[:-2], self.sizes, strict=True)
-            ]
-        return self.able[one]
-
-    def _share(self, state: State) -> None:
-        """Compute the fractions anew where a lease has begun since."""
-        lease = state.now // state.rules.lease_length
-        if lease == self.lease:
-            return
-        self.lease = lease
-        jobs = np.concatenate([state.waiting, state.running])
-        counts = np.bincount(self.kind[jobs], minlength=len(self.classes))
-        if np.array_equal(counts, self.counts):
-            return
-        self.counts = counts
-        there = sorted(np.flatnonzero(counts).tolist(), key=self.classes.__getitem__)
-        self.fractions[:] = 0.0
-        self.fractions[there] = self.fair_fractions(
-            np.array([self.classes[k] for k in there]), counts[there]
-        )
 
     def fair_fractions(self, classes: Ints, counts: Ints) -> Floats:
         """Return fair time fractions of classes with so many jobs each.
@@ -214,9 +152,13 @@ class MaxMinOnModels:
             Rising, as tuples.
         counts : (classes,) int array
         """
-        speeds = [self._speeds(one) for one in map(tuple, classes.tolist())]
         weights = np.ascontiguousarray(classes[:, -1]).view(np.float64)
+        speeds = self.speeds_of(classes)
         return class_fractions(speeds, classes[:, -2], counts, self.gpus, weights=weights)
+
+    def speeds_of(self, classes: Ints) -> Ints:
+        """Speeds of classes, 0 where their gangs find no place on the empty nodes of a model."""
+        return np.where(self.fits(classes[:, -2]), classes[:, :-2], 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +218,7 @@ class MaxMinFairness:
     @property
     def rule(self) -> Rule:
         """The compiled rule, on one GPU model."""
-        return by_deficits(MAX_MIN)
+        return BY_DEFICITS
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

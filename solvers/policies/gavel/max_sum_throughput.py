@@ -18,8 +18,7 @@ from .max_min_fairness import MaxMinOnModels
 class _Session(MaxMinOnModels):
     def fair_fractions(self, classes: Ints, counts: Ints) -> Floats:
         """The fractions with the largest sum of throughputs, which are not fair."""
-        speeds = [self._speeds(one) for one in map(tuple, classes.tolist())]
-        rates = np.array(speeds, dtype=np.float64).reshape(len(classes), -1) / FULL_SPEED
+        rates = self.speeds_of(classes) / FULL_SPEED
         weights = np.ascontiguousarray(classes[:, -1]).view(np.float64)
         return most_throughput(rates, classes[:, -2], counts, self.gpus, weights)
 

@@ -2,8 +2,7 @@
 
 The session says once in a lease which fractions of the time are fair for each class of jobs (of
 equal speeds, gang and weight), which stand in the machine's numbers, a row a class. The key of a
-job is the number of its class. Where the session has a method `job_fractions` it says so for each
-job that is there, and every job is a class of its own. Rows of the machine's memory:
+job is the number of its class. Rows of the machine's memory:
 
 - BEFORE, and from SECONDS on a row a model: how long each job has held its gang by the last look,
   in all and on each model
@@ -19,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ....instances.arrays import Floats
 from ....instances.compiled import compiled, inner
 from ...machine import const
 from ...machine.grouped import heapify, pop_first, sift
@@ -46,36 +44,23 @@ EXPIRED, TAKEN, BIDS, WIDEST = const.LOSERS, const.PICKED, const.GROUP, const.RE
 STARTED, STOPPED = const.STARTED, const.FAILED
 
 
-def with_shares(machine: Machine, session: Any) -> Machine:
+def with_shares(machine: Machine, _: Any) -> Machine:
     """Return the machine with the classes of jobs that the session has, without fractions."""
     jobs, models = machine.jobs, machine.speeds.shape[1]
-    if hasattr(session, "job_fractions"):
-        first = jobs["key"] = np.arange(jobs.size)
-    else:
-        columns = [machine.speeds, jobs["gpus"], jobs["weight"].copy().view(np.int64)]
-        _, first, jobs["key"] = np.unique(
-            np.column_stack(columns), axis=0, return_index=True, return_inverse=True
-        )
+    columns = [machine.speeds, jobs["gpus"], jobs["weight"].copy().view(np.int64)]
+    _, first, jobs["key"] = np.unique(
+        np.column_stack(columns), axis=0, return_index=True, return_inverse=True
+    )
     memory = np.zeros((SECONDS + models, max(jobs.size, models, 1)), dtype=np.int64)
     memory[FIRST, : first.size] = first
     memory[LEASE] = -1
     return machine._replace(numbers=np.zeros(first.size * models), memory=memory)
 
 
-def set_fractions(machine: Machine, session: Any, state: State) -> None:
+def set_fractions(machine: Machine, session: Any, _: State) -> None:
     """Ask the session for the fractions of this lease."""
-    count = machine.count
-    fractions = machine.numbers.reshape(-1, machine.speeds.shape[1])
-    if hasattr(session, "job_fractions"):
-        jobs, own = session.job_fractions(state)
-        fractions[jobs] = own  # the others have none, or have finished
-    else:
-        _set_class_fractions(machine, session, fractions)
-    machine.memory[LEASE, 0] = count[const.NOW] // machine.params[const.LEASE_LENGTH]
-
-
-def _set_class_fractions(machine: Machine, session: Any, fractions: Floats) -> None:
     jobs, count = machine.jobs, machine.count
+    fractions = machine.numbers.reshape(-1, machine.speeds.shape[1])
     active = [machine.lists[const.WAITERS, : count[const.WAITS]]]
     active.append(machine.lists[const.RUNNERS, : count[const.RUNS]])
     counts = np.bincount(jobs["key"][np.concatenate(active)], minlength=len(fractions))
@@ -85,11 +70,7 @@ def _set_class_fractions(machine: Machine, session: Any, fractions: Floats) -> N
     rows = np.column_stack([machine.speeds[first], jobs["gpus"][first], weights])
     fractions[:] = 0.0
     fractions[there] = session.fair_fractions(rows, counts[there])
-
-
-@inner
-def _models(m):
-    return m.speeds.shape[1]
+    machine.memory[LEASE, 0] = count[const.NOW] // machine.params[const.LEASE_LENGTH]
 
 
 @inner
@@ -120,9 +101,9 @@ def _set_next_model(m, j, able):
     """
     found = False
     m.jobs[j].tier, m.jobs[j].score, m.jobs[j].second = 0, 0.0, 0.0
-    for i in range(_models(m)):  # by falling speed
+    for i in range(m.speeds.shape[1]):  # by falling speed
         g = m.fastest[j, i]
-        wanted = m.numbers[m.jobs[j].key * _models(m) + g]
+        wanted = m.numbers[m.jobs[j].key * m.speeds.shape[1] + g]
         if wanted <= 0 or (able and m.jobs[j].gpus > m.memory[ROOM, g]):
             continue
         score = -_behind(m, j, g, wanted)
@@ -157,7 +138,7 @@ def _select(m):
             m.memory[ROOM, m.memory[MODEL, j]] -= m.jobs[j].gpus
             m.jobs[j].turn = taken
             taken = put(m, TAKEN, taken, j)
-            if m.memory[ROOM, : _models(m)].max() < least:
+            if m.memory[ROOM, : m.speeds.shape[1]].max() < least:
                 break
         elif _set_next_model(m, j, True):
             sift(m, BIDS, 0, bids, 0)
@@ -219,7 +200,7 @@ def _place(m, g, taken):
 @inner
 def _fill_with(m, j):
     """Start j on its fastest model with a place, if there is any."""
-    for i in range(_models(m)):
+    for i in range(m.speeds.shape[1]):
         g = m.fastest[j, i]
         if m.speeds[j, g] == 0 or m.jobs[j].gpus > m.memory[ROOM, g]:
             continue
@@ -234,7 +215,7 @@ def _fill_with(m, j):
 def _fill(m):
     """Start others where something is free, those without a fair fraction last."""
     largest = 0
-    for g in range(_models(m)):
+    for g in range(m.speeds.shape[1]):
         m.memory[ROOM, g] = free_of_model(m, g)
         largest = max(largest, m.memory[ROOM, g])
     bids, waits = 0, m.count[const.WAITS]
@@ -252,7 +233,7 @@ def _fill(m):
         bids -= 1
         if m.jobs[j].gpus <= largest:
             _fill_with(m, j)
-            largest = m.memory[ROOM, : _models(m)].max()
+            largest = m.memory[ROOM, : m.speeds.shape[1]].max()
 
 
 @inner
@@ -300,10 +281,10 @@ def give_shares(m):
         if m.jobs[j].lease_end <= now:
             give_old(m, j)
             expired = put(m, EXPIRED, expired, j)
-    for g in range(_models(m)):
+    for g in range(m.speeds.shape[1]):
         m.memory[ROOM, g] = free_of_model(m, g)
     taken = _select(m)
-    for g in range(_models(m)):
+    for g in range(m.speeds.shape[1]):
         _place(m, g, taken)
     _fill(m)
     _carry_out(m, expired)

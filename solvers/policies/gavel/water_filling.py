@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....instances.compiled import compiled, inner
 from ...policy import Floats, Ints
 
 #: of the search for the best finish time: steps at most, and which part of the GPUs may be left
@@ -40,17 +39,12 @@ def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
     return np.asarray(np.minimum(1.0, level * weight / gang))
 
 
-@inner
 def _used(gangs: Ints, left: Floats, since: Floats, whole: Floats, r: float, unit: float) -> float:
     """GPUs, in units, that make the worst finish time r; exact, in any order of the jobs."""
-    total = 0
-    for i in range(gangs.size):
-        part = left[i] / max(r * whole[i] - since[i], left[i])
-        total += int(np.rint(gangs[i] * part * unit))
-    return float(total)
+    part = left / np.maximum(r * whole - since, left)
+    return float(np.rint(gangs * part * unit).astype(np.int64).sum())
 
 
-@compiled
 def best_finish_time(gangs: Ints, gpus: int, left: Floats, since: Floats, whole: Floats) -> float:
     """Return the least r = max (t_i + R_i / X_i) / D_i of time fractions on one GPU model.
 
@@ -67,16 +61,10 @@ def best_finish_time(gangs: Ints, gpus: int, left: Floats, since: Floats, whole:
     >>> round(best_finish_time(np.array([1, 1]), 1, rest, new, alone), 9)
     0.666666667
     """
-    low = high = 0.0
-    demand = gangs.sum()
-    crowd = max(1.0, demand / gpus)
-    for i in range(gangs.size):
-        low = max(low, (since[i] + left[i]) / whole[i])  # each job always runs
-        high = max(high, (since[i] + left[i] * crowd) / whole[i])
-    bits = 0
-    while demand >> bits:
-        bits += 1
-    unit = 2.0 ** (61 - bits)
+    demand = int(gangs.sum())
+    low = float(((since + left) / whole).max(initial=0.0))  # each job always runs
+    high = float(((since + left * max(1.0, demand / gpus)) / whole).max(initial=0.0))
+    unit = 2.0 ** (61 - demand.bit_length())
     room = gpus * unit
     above = _used(gangs, left, since, whole, low, unit)
     below = _used(gangs, left, since, whole, high, unit)

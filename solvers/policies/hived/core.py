@@ -69,11 +69,6 @@ def _node(m):
 
 
 @inner
-def _gpus(m):
-    return m.nodes.size * _node(m)
-
-
-@inner
 def _smallest(m, row, first, last, size):
     """Where the first of the smallest free cells of at least this size begins, or -1."""
     least, at, p = const.NONE, -1, first
@@ -220,9 +215,9 @@ def _lent_there(m, p, size):
 @inner
 def _least_lent(m, size):
     """The cell to bind, in the smallest free ones: fewest lent GPUs, then latest start."""
-    found = m.memory[UNBOUND, _smallest(m, UNBOUND, 0, _gpus(m), size)]
+    found = m.memory[UNBOUND, _smallest(m, UNBOUND, 0, m.count[const.TOTAL], size)]
     best, least, latest = -1, const.NONE, -1
-    for at in range(0, _gpus(m), found):
+    for at in range(0, m.count[const.TOTAL], found):
         if m.memory[UNBOUND, at] != found:
             continue
         for p in range(at, at + found, size):
@@ -267,7 +262,7 @@ def _guarantee(m, j, gone):
 @inner
 def _lend(m, j):
     """Give j idle cells of nodes; False if there are none."""
-    if not _take_cells(m, IDLE, 0, _gpus(m), j, PHYSICAL):
+    if not _take_cells(m, IDLE, 0, m.count[const.TOTAL], j, PHYSICAL):
         return False
     size, at = _cell_size(m, j), m.jobs[j].offset
     for k in range(at, at + _cells(m, j)):
@@ -286,7 +281,7 @@ def _is_bindable(m, place, size, j):
     for i in range(place, place + size):
         if m.memory[LENT, i] >= 0 and m.memory[LENT, i] != j:
             return False
-    least = _smallest(m, UNBOUND, 0, _gpus(m), size)
+    least = _smallest(m, UNBOUND, 0, m.count[const.TOTAL], size)
     return m.memory[UNBOUND, around] == m.memory[UNBOUND, least]
 
 
