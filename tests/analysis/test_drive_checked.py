@@ -139,7 +139,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "several models": (*BOTH, "mover", "mover at leases"),
     "split gangs": ("fifo:backfill", "srtf", "tiresias-l", "themis-greedy", "ltgf"),
     "deadlines": (
-        *("hydra", "hydra:cost", "genie", "genie:elastic", "optimus", "optimus:elastic"),
+        *("hydra", "genie", "genie:elastic", "optimus", "optimus:elastic"),
         *("three-sigma", "chronus", "chronus of short leases", "chronus without a profiler"),
         *("edf", "value-density", "value-density:balanced", "value-density:profiled"),
     ),

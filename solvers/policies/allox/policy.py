@@ -9,45 +9,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ....instances import Cluster, User
 from ....instances.model import check_real
 from ...machine.keyed import by_key
 from ...policy import Decision, Information, Ints, Key, Preempts, Rule, Rules, State, ranked
-from .on_models import AlloxOnModels, matched_starts
-
-
-def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tuple[int, int]]:
-    """Return the jobs that AlloX starts now on free GPUs of several models.
-
-    Jobs are matched with positions as if each took one GPU
-    (:func:`~.position_matching.position_matching`). Of each model those
-    furthest from the end start first: by falling position, rising time, then number, each that
-    still fits, and no more jobs than the model has free GPUs.
-
-    Notes
-    -----
-    Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",
-    EuroSys 2020, where each job takes one machine. Gangs are our choice: a job that its model has
-    too few free GPUs for starts nowhere now, and on a model whose GPUs are all free it may be too
-    wide for ever: mark those `FORBIDDEN`. With gangs of 1 the sum of completion times is the least
-    possible if no job comes and all GPUs are free; otherwise there is no guarantee.
-
-    Examples
-    --------
-    The first job is faster on the second model, but makes room there for the other.
-
-    >>> allox_starts([[3, 2], [10, 4]], [1, 1], [1, 1])
-    [(0, 0), (1, 1)]
-    """
-    gang, left = np.asarray(gangs), np.array(free)
-    starts = []
-    for job, g in matched_starts(np.asarray(times), left):
-        if gang[job] <= left[g]:
-            starts.append((job, g))
-            left[g] -= gang[job]
-    return starts
+from .on_models import AlloxOnModels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +32,8 @@ class Allox:
     Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",
     EuroSys 2020. Jobs and places in line are matched again at every arrival and completion, with
     the jobs that do not run, and those first in line start. On one GPU model the matching is known:
-    the shortest job first. On several the step is :func:`allox_starts`, on the GPUs that are free
-    (:mod:`~gangsched.solvers.policies.allox.on_models`). Run times must be known.
+    the shortest job first; what is done on several stands in
+    :mod:`~gangsched.solvers.policies.allox.on_models`. Run times must be known.
 
     Our choices: gangs are matched as single jobs, one that does not fit is skipped; progress is
     measured in GPU time per quota; alpha = 1 (all users) by default, where the paper's own value is

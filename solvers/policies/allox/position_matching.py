@@ -10,9 +10,9 @@ model that become free at different times are models of their own.) Jobs are mat
     s.t. sum_g sum_k x_igk  = 1    for each job i           [u_i]
          sum_i x_igk       <= N_g  for each column (g, k)   [price_gk >= 0]
 
-which is a transportation problem, so its linear program has an integral optimum, and u and the
-prices prove it: u_i <= r_g + k p_ig + price_gk everywhere, and sum_i u_i - sum_gk N_g price_gk
-equals the objective (:func:`optimality_violations`).
+which is a transportation problem, so its linear program has an integral optimum: with u and prices
+such that u_i <= r_g + k p_ig + price_gk everywhere, and sum_i u_i - sum_gk N_g price_gk equals the
+objective. The search keeps such prices.
 
 Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",
 EuroSys 2020; the matching is that of J. Bruno, E. G. Coffman, R. Sethi, "Scheduling independent
@@ -21,7 +21,6 @@ tasks to reduce mean finishing time", CACM 17(7), 1974. The algorithm below is o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +37,7 @@ LARGEST = 2**59
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Matching:
-    """Columns of the jobs, and the prices that prove their cost to be the least.
+    """Columns of the jobs, whose cost is the least.
 
     Parameters
     ----------
@@ -48,10 +47,6 @@ class Matching:
         k, counted from the end: jobs at position 1 of a model run last. 0 for those without model.
     objective : int
         Sum of r_g + k p_ig, the total completion time when all can start now.
-    value : (jobs,) int array
-        u_i; 0 for those without model.
-    price : sequence of int arrays
-        price_gk of each model for k = 1, 2, ... up to its last used position; 0 beyond.
 
     Examples
     --------
@@ -63,8 +58,6 @@ class Matching:
     model: Ints
     position: Ints
     objective: int
-    value: Ints
-    price: Sequence[Ints]
 
 
 def position_matching(
@@ -72,7 +65,7 @@ def position_matching(
 ) -> Matching:
     """Match all jobs with columns (model, position) at the least total cost.
 
-    Optimal, with proof. Every job that some model with a GPU can run is matched.
+    Optimal. Every job that some model with a GPU can run is matched.
 
     Parameters
     ----------
@@ -114,45 +107,29 @@ def position_matching(
     time, count, delay = _checked(times, gpus, delays)
     able = np.flatnonzero(((time != FORBIDDEN) & (count > 0)).any(axis=1))
     usable = np.flatnonzero((count > 0) & (time[able] != FORBIDDEN).any(axis=0))
+    held = [able[:0] for _ in count]
     if usable.size == 1:
-        held, price = _sorted_alone(time, able, int(usable[0]), count)
+        held[int(usable[0])] = able
     else:
-        held, price = _augmented(time, able, count, delay)
+        held = _augmented(time, able, count, delay)
     model, position = np.full(len(time), -1), np.zeros(len(time), dtype=np.int64)
-    value = np.zeros(len(time), dtype=np.int64)
     size = np.array([jobs.size for jobs in held], dtype=np.int64)
     jobs, own = np.concatenate([*held, able[:0]]), np.repeat(np.arange(size.size), size)
     order = np.lexsort((-jobs, -time[jobs, own], own))
     jobs, seconds = jobs[order], time[jobs[order], own]
     place = np.arange(jobs.size) - (np.cumsum(size) - size)[own]
     model[jobs], position[jobs] = own, place // count[own] + 1
-    first = np.cumsum([0, *(prices.size for prices in price)])[own]
     cost = delay[own] + position[jobs] * seconds
-    value[jobs] = cost + np.concatenate([*price, able[:0]])[first + position[jobs] - 1]
-    return Matching(
-        model=model, position=position, objective=sum(cost.tolist()), value=value, price=price
-    )
+    return Matching(model=model, position=position, objective=sum(cost.tolist()))
 
 
-def _sorted_alone(time: Ints, jobs: Ints, g: int, count: Ints) -> tuple[list[Ints], list[Ints]]:
-    """All jobs on one model; a column costs what the first jobs of the later columns take."""
-    held = [np.zeros(0, dtype=np.int64) for _ in count]
-    price = held.copy()
-    held[g] = jobs
-    longest = np.sort(time[jobs, g])[::-1][:: count[g]]
-    price[g] = longest[::-1].cumsum()[::-1] - longest
-    return held, price
-
-
-def _augmented(time: Ints, jobs: Ints, count: Ints, delay: Ints) -> tuple[list[Ints], list[Ints]]:
-    """Jobs and prices of all models by shortest paths."""
+def _augmented(time: Ints, jobs: Ints, count: Ints, delay: Ints) -> list[Ints]:
+    """Jobs of all models by shortest paths."""
     allowed = time[jobs]
     open_times = np.where((allowed == FORBIDDEN) | (count == 0), np.iinfo(np.int64).max, allowed)
     order = np.argsort(-open_times.min(axis=1, initial=LARGEST), kind="stable")
-    lists, size, first, prices = match(np.ascontiguousarray(allowed), count, delay, order)
-    held = [jobs[lists[g, : size[g]]] for g in range(count.size)]
-    used = -(-size // np.maximum(count, 1))
-    return held, [prices[a : a + n].copy() for a, n in zip(first[:-1], used, strict=True)]
+    lists, size = match(np.ascontiguousarray(allowed), count, delay, order)
+    return [jobs[lists[g, : size[g]]] for g in range(count.size)]
 
 
 def _integers(name: str, values: ArrayLike, dimensions: int) -> Ints:
@@ -187,67 +164,3 @@ def _checked(
             f"position matching: times up to {time.max()} for {len(time)} jobs exceed 64 bits"
         )
     return time, count, delay
-
-
-def optimality_violations(
-    times: ArrayLike, gpus: ArrayLike, matching: Matching, delays: ArrayLike | None = None
-) -> list[str]:
-    """Return what keeps `matching` from being proven optimal, one message each; empty if it is.
-
-    Notes
-    -----
-    Exact integers, and no code of the search. Checked are: all jobs that can run are matched, with
-    a model that they can run on; no column holds more than N_g jobs; prices are at least 0; u_i is
-    at most r_g + k p_ig + price_gk in every column (beyond the last price without it, which grows);
-    and both sides are worth the same. Then for any matching x, sum u - sum N price <= its cost.
-    O(jobs columns).
-
-    Examples
-    --------
-    >>> times, gpus = [[3], [4], [1]], [1]
-    >>> optimality_violations(times, gpus, position_matching(times, gpus))
-    []
-    """
-    time, count, delay = _checked(times, gpus, delays)
-    found = _infeasible(time, count, matching)
-    return found or _unproven(time, count, delay, matching)
-
-
-def _infeasible(time: Ints, count: Ints, matching: Matching) -> list[str]:
-    """Return what `matching` breaks as a matching."""
-    found = []
-    can = (time != FORBIDDEN) & (count > 0)
-    used: dict[tuple[int, int], int] = {}
-    for i, (g, k) in enumerate(zip(matching.model, matching.position, strict=True)):
-        if g < 0:
-            if can[i].any():
-                found.append(f"job {i} is not matched although it can run")
-            elif matching.value[i] != 0:
-                found.append(f"job {i} cannot run, it is worth 0 and not {matching.value[i]}")
-        elif not (1 <= k <= len(time) and can[i, g]):
-            found.append(f"job {i} cannot have position {k} of model {g}")
-        else:
-            used[int(g), int(k)] = used.get((int(g), int(k)), 0) + 1
-    for (g, k), jobs in used.items():
-        if jobs > count[g]:
-            found.append(f"position {k} of model {g} has {jobs} jobs for {count[g]} GPUs")
-    return found
-
-
-def _unproven(time: Ints, count: Ints, delay: Ints, matching: Matching) -> list[str]:
-    """Return where the prices fail to prove that `matching` costs least."""
-    found, cost, dual = [], 0, sum(matching.value.tolist())
-    for g, price in enumerate(matching.price):
-        dual -= int(count[g]) * sum(price.tolist())
-        mine = matching.model == g
-        cost += sum((delay[g] + matching.position[mine] * time[mine, g]).tolist())
-        if price.size > len(time) or ((price < 0) | (price > 2**62)).any():
-            found.append(f"prices of model {g} are too many, below 0 or above 2**62")
-            continue
-        can = np.flatnonzero((time[:, g] != FORBIDDEN) & (count[g] > 0))
-        for k, add in enumerate([*price.tolist(), 0], start=1):
-            for i in can[matching.value[can] > delay[g] + k * time[can, g] + add][:1]:
-                found.append(f"job {i} is worth more than position {k} of model {g} costs")
-    if not cost == dual == matching.objective:
-        found.append(f"cost {cost}, prices' bound {dual}, objective {matching.objective} differ")
-    return found

@@ -134,8 +134,8 @@ def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
 
 
 @compiled
-def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Insert the jobs in `order`, each along a shortest path: (held, size, first, price)."""
+def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """Insert the jobs in `order`, each along a shortest path: (held, size)."""
     jobs, models = times.shape
     first = np.zeros(models + 1, dtype=np.int64)
     for g in range(models):
@@ -206,4 +206,4 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
                     _place(model[source], j, times, held, size, -1)
                 _place(model[end], j, times, held, size, 1)
             end = source
-    return held, size, first, price
+    return held, size

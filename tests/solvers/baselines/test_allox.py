@@ -1,66 +1,17 @@
-"""AlloX: single jobs as the matching says, users behind first, the driver as by hand."""
+"""AlloX: users behind first, the driver as by hand."""
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.policies.allox.policy import Allox, allox_starts
-from gangsched.solvers.policies.allox.position_matching import FORBIDDEN
+from gangsched.solvers.policies.allox.policy import Allox
 from gangsched.solvers.policies.sjf import Sjf
 from reference_driver import drive
-
-
-def total(times: list[list[int]], lines: dict[int, list[int]], model: dict[int, int]) -> int:
-    """Sum of completion times of jobs run in line on each GPU."""
-    ends = 0
-    for gpu, jobs in lines.items():
-        now = 0
-        for job in jobs:
-            now += times[job][model[gpu]]
-            ends += now
-    return ends
-
-
-@pytest.mark.parametrize("free", [[1], [2], [5]])
-def test_on_one_model_the_shortest_start(free: list[int]) -> None:
-    times = [[5], [2], [7], [2], [9]]
-    order = [1, 3, 0, 2, 4]
-    assert allox_starts(times, [1] * 5, free) == [(j, 0) for j in order[: free[0]]]
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=4))
-def test_single_jobs_start_as_in_a_best_schedule(rows: list[tuple[int, int]]) -> None:
-    """With one GPU per model: some assignment whose lines begin with the started jobs is best."""
-    times = [list(row) for row in rows]
-    starts = {g: j for j, g in allox_starts(times, [1] * len(times), [1, 1])}
-    best, with_starts = 10**9, 10**9
-    for models in product((0, 1), repeat=len(times)):
-        lines = {
-            g: sorted((j for j, m in enumerate(models) if m == g), key=lambda j: (times[j][g], j))
-            for g in (0, 1)
-        }
-        cost = total(times, lines, {0: 0, 1: 1})
-        best = min(best, cost)
-        if all(lines[g][:1] == ([starts[g]] if g in starts else []) for g in (0, 1)):
-            with_starts = min(with_starts, cost)
-    assert with_starts == best
-
-
-def test_a_gang_that_does_not_fit_is_passed_over() -> None:
-    # by time: job 1 (3 GPUs) takes 3 of the 4, job 0 finds 1 of 2, job 2 fits
-    assert allox_starts([[2], [1], [4]], [2, 3, 1], [4]) == [(1, 0), (2, 0)]
-
-
-def test_no_job_starts_on_a_model_without_free_gpus() -> None:
-    assert allox_starts([[1, 50], [FORBIDDEN, 3], [2, FORBIDDEN]], [1, 1, 1], [0, 1]) == [(1, 1)]
-
 
 # --- on the driver --------------------------------------------------------------------------------
 

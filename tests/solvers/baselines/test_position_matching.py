@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from scipy.optimize import linear_sum_assignment
 
 from gangsched.solvers.policies.allox.position_matching import (
     FORBIDDEN,
-    Matching,
-    optimality_violations,
     position_matching,
 )
 
@@ -68,14 +65,12 @@ def test_gpus_that_become_free_later_cost_so_much_more(
     own = delays[: len(gpus)]
     matching = position_matching(times, gpus, own)
     assert matching.objective == by_assignment(times, gpus, delays)
-    assert optimality_violations(times, gpus, matching, own) == []
 
 
-def test_the_size_of_a_large_cluster_is_proven_optimal() -> None:
-    times, gpus = workload(10_000, 3, 2, spread=0.3), [1000, 800, 700]
-    matching = position_matching(times, gpus)
-    assert optimality_violations(times, gpus, matching) == []
-    assert (matching.model >= 0).all()
+@pytest.mark.parametrize("gpus", [[1, 1, 1], [60, 50, 40]])
+def test_a_hundred_jobs_cost_what_scipy_finds(gpus: list[int]) -> None:
+    times = workload(100, 3, 1, spread=0.5)
+    assert position_matching(times, gpus).objective == by_assignment(times, np.array(gpus))
 
 
 def test_large_times_are_exact() -> None:
@@ -83,7 +78,6 @@ def test_large_times_are_exact() -> None:
     times = [[big - 1, big], [big, big], [big, big - 3]]
     matching = position_matching(times, [1, 1])
     assert matching.objective == (big - 1) + big + 2 * (big - 3)
-    assert optimality_violations(times, [1, 1], matching) == []
 
 
 @given(cases())
@@ -96,49 +90,6 @@ def test_longer_jobs_of_a_model_are_nearer_to_the_end_and_equal_ones_by_number(
         jobs = np.flatnonzero(matching.model == g)
         line = sorted(jobs, key=lambda i: (-times[i, g], -i))
         assert [matching.position[i] for i in line] == [r // gpus[g] + 1 for r in range(len(line))]
-
-
-# --- the check must see what is wrong -------------------------------------------------------------
-
-TIMES, GPUS = [[3, 2], [10, 4], [FORBIDDEN, FORBIDDEN]], [1, 1]
-
-
-def altered(**fields: Any) -> list[str]:
-    """Violations of the optimal matching with other fields."""
-    return optimality_violations(TIMES, GPUS, replace(position_matching(TIMES, GPUS), **fields))
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"model": np.array([-1, 1, -1])}, "job 0 is not matched although it can run"),
-        ({"model": np.array([0, 1, 1])}, "job 2 cannot have position 0 of model 1"),
-        ({"position": np.array([0, 1, 0])}, "job 0 cannot have position 0 of model 0"),
-        ({"position": np.array([9, 1, 0])}, "job 0 cannot have position 9 of model 0"),
-        ({"model": np.array([1, 1, -1])}, "position 1 of model 1 has 2 jobs for 1 GPUs"),
-        ({"model": np.array([1, 0, -1])}, "cost 12, prices' bound 7, objective 7 differ"),
-        ({"objective": 6}, "cost 7, prices' bound 7, objective 6 differ"),
-        ({"value": np.array([4, 5, 0])}, "job 0 is worth more than position 1 of model 0 costs"),
-        ({"value": np.array([3, 5, 1])}, "job 2 cannot run, it is worth 0 and not 1"),
-        ({"price": [np.array([-1]), np.array([1])]}, "prices of model 0 are too many, below 0"),
-    ],
-)
-def test_a_wrong_matching_or_proof_is_refused(fields: dict[str, Any], message: str) -> None:
-    assert any(found.startswith(message) for found in altered(**fields)), altered(**fields)
-
-
-def test_a_feasible_matching_that_is_not_optimal_is_not_proven() -> None:
-    best = position_matching(TIMES, GPUS)
-    other = Matching(
-        model=np.array([1, 1, -1]),
-        position=np.array([2, 1, 0]),
-        objective=8,
-        value=best.value,
-        price=best.price,
-    )
-    assert optimality_violations(TIMES, GPUS, other) == [
-        "cost 8, prices' bound 7, objective 8 differ"
-    ]
 
 
 @pytest.mark.parametrize(
