@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from ...formulations.unisched.problem import CONSOLIDATION_ROWS
 from .cells import Ints
 
-__all__ = ["consolidated_rows", "fits_consolidated", "pack"]
+__all__ = ["consolidated_rows", "pack"]
 
 #: sizes of the gangs on one node, falling
 Content = tuple[int, ...]
@@ -57,24 +57,6 @@ def consolidated_rows(gpus: int) -> tuple[Ints, Ints]:
     limit = np.array([one for _, one in rows], dtype=np.int64)
     matrix.flags.writeable = limit.flags.writeable = False
     return matrix, limit
-
-
-def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
-    """Say whether gangs fit onto nodes, each gang on one node.
-
-    Notes
-    -----
-    Exact up to 16 GPUs a node, as :func:`pack`.
-
-    Examples
-    --------
-    >>> fits_consolidated([0, 3, 2, 1], [8, 8])  # 4 + 2 + 2 and 3 + 3 + 2
-    True
-    >>> fits_consolidated([0, 0, 0, 0, 0, 4], [8, 8, 8])
-    False
-    """
-    gangs = {size: n for size, n in enumerate(counts, start=1) if n}
-    return pack_counts(gangs, Counter(f for f in free if f)) is not None
 
 
 def _within_rows(gangs: Mapping[int, int], gpus: int, nodes: int) -> bool:

@@ -6,24 +6,20 @@ option of a job that has one already replaces it if it is worth more.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.unisched.compact import Options, checked_capacity
 from ...instances.compiled import compiled
 
-__all__ = ["by_density", "by_release", "by_value", "reference_by_density"]
+__all__ = ["by_density", "by_release", "by_value"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def by_density(
-    options: Options, capacity: ArrayLike, first: Bools | None = None, *, machine: bool = True
-) -> Ints:
+def by_density(options: Options, capacity: ArrayLike, first: Bools | None = None) -> Ints:
     """Return options that fit together, by falling V / (a L): positions, rising.
 
     Notes
@@ -40,8 +36,7 @@ def by_density(
     >>> by_density(options_of(queue, sizes=[2]), [1, 2])
     array([0])
     """
-    order = by_falling_density(options, first)
-    return _taken(order, options, capacity, machine=machine)
+    return _taken(by_falling_density(options, first), options, capacity)
 
 
 def by_value(options: Options, room: Ints, first: Bools) -> Ints:
@@ -59,17 +54,16 @@ def by_release(options: Options, capacity: ArrayLike) -> Ints:
     return _taken(np.lexsort((-options.value, options.job)), options, capacity)
 
 
-def _taken(order: Ints, options: Options, capacity: ArrayLike, *, machine: bool = True) -> Ints:
+def _taken(order: Ints, options: Options, capacity: ArrayLike) -> Ints:
     left = checked_capacity(options, capacity).cumsum(axis=1)
-    return np.sort(held_by_density(order, options, left, machine=machine))
+    return np.sort(held_by_density(order, options, left))
 
 
-def held_by_density(order: Ints, options: Options, left: Ints, *, machine: bool = True) -> Ints:
+def held_by_density(order: Ints, options: Options, left: Ints) -> Ints:
     """Return the option of each job that gets one in this order; `left` is summed over slots."""
     loads = np.ascontiguousarray(options.loads[: left.shape[0]])
     columns = options.job, loads, options.needed, options.within, options.value
-    run = _by_density if machine else reference_by_density
-    holder: Ints = run(order, *columns, left, options.jobs)
+    holder: Ints = _by_density(order, *columns, left, options.jobs)
     return holder[holder >= 0]
 
 
@@ -80,35 +74,12 @@ def by_falling_density(options: Options, first: Bools | None = None) -> Ints:
     return np.lexsort((options.gpus, -dense, ~before))
 
 
-def reference_by_density(
-    order: Ints, job: Ints, loads: Ints, needed: Ints, within: Ints, value: Floats, left: Ints,
-    jobs: int,
-) -> Ints:  # fmt: skip
-    """Take options in the order given, each if all that is taken fits, and return those by job."""
-    left = left.copy()
-    holder = np.full(jobs, -1)
-    slots = np.arange(1, left.shape[1] + 1)
-
-    def use(o: int) -> Any:
-        return loads[:, o, None] * np.maximum(0, needed[o] - np.maximum(0, within[o] - slots))
-
-    for o in order:
-        held = holder[job[o]]
-        if held >= 0 and value[held] >= value[o]:
-            continue
-        more = use(o) - (use(held) if held >= 0 else 0)
-        if (more <= left).all():
-            left -= more
-            holder[job[o]] = o
-    return holder
-
-
 @compiled
 def _by_density(
     order: Ints, job: Ints, loads: Ints, needed: Ints, within: Ints, value: Floats, left: Ints,
     jobs: int,
 ) -> Ints:  # fmt: skip
-    """:func:`reference_by_density` without arrays in between."""
+    """Take options in the order given, each if all that is taken fits, and return those by job."""
     left = left.copy()
     rows, slots = left.shape
     more = np.zeros((rows, slots), np.int64)

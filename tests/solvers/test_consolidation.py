@@ -21,7 +21,7 @@ from gangsched.solvers.unisched.cells import (
     nondominated,
     round_up,
 )
-from gangsched.solvers.unisched.consolidation import consolidated_rows, fits_consolidated, pack
+from gangsched.solvers.unisched.consolidation import consolidated_rows, pack
 from gangsched.solvers.unisched.nodes import Assignment, Nodes, Request, assign, place_cells
 
 
@@ -226,7 +226,7 @@ def test_packing_is_exact(free: list[int], counts: list[int]) -> None:
         gangs_of(counts), tuple(sorted(free))
     )
     contents = pack(counts, free)
-    assert fits_consolidated(counts, free) is truth is (contents is not None)
+    assert truth is (contents is not None)
     if contents is not None:
         check_packed(contents, counts, free)
 
@@ -243,7 +243,7 @@ def test_what_full_nodes_hold_is_packed_again(gpus: int) -> None:
             contents = pack(counts, [gpus] * nodes)
             assert contents is not None
             check_packed(contents, counts, [gpus] * nodes)
-            assert not fits_consolidated([counts[0] + 1, *counts[1:]], [gpus] * nodes)
+            assert pack([counts[0] + 1, *counts[1:]], [gpus] * nodes) is None
 
 
 # --- one slot ------------------------------------------------------------------------------------
