@@ -171,7 +171,7 @@ class Seen:
     Parameters
     ----------
     instance : Instance
-    book : Ledger
+    book : Tables
         The driver's records.
     policy : Policy
         Which declares what it uses.

@@ -46,7 +46,7 @@ class Rule:
     remember : callable, optional
         (machine, session) to the machine with the memory of the rule.
     plan : callable, optional
-        (ledger, rules) to what the rule knows beside the machine, a named tuple of arrays.
+        (tables, rules) to what the rule knows beside the machine, a named tuple of arrays.
     longer : callable, optional
         A plan to the same with more room.
     ask, answer : callable, optional

@@ -29,7 +29,7 @@ from gangsched.formulations.fair_shares import FairShares
 from gangsched.instances import Schedule, Segment
 from gangsched.instances.model import FULL_SPEED
 from gangsched.solvers.machine.const import MOST_FRUITLESS
-from gangsched.solvers.machine.ledger import Ints, of_rows, to_rows
+from gangsched.solvers.machine.tables import Ints, of_rows, to_rows
 from gangsched.solvers.placement import place_by_speed
 from gangsched.solvers.policy import Decision, Phase, Preempts, Start, State
 
@@ -78,11 +78,11 @@ class Reference(Simulation):
 
     def begin(self) -> None:
         """Set everything to its state before the first round."""
-        instance, ledger = self.instance, self.book
+        instance, tables = self.instance, self.book
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
-        able = np.flatnonzero(ledger.phase != Phase.REJECTED)
-        self.coming = [int(j) for j in able[np.lexsort((ledger.rank[able], ledger.visible[able]))]]
+        able = np.flatnonzero(tables.phase != Phase.REJECTED)
+        self.coming = [int(j) for j in able[np.lexsort((tables.rank[able], tables.visible[able]))]]
         self.waiting: list[int] = []  # by rank
         self.running: list[int] = []  # by rank
         self.held: dict[int, Nodes] = {}

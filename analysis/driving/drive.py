@@ -21,7 +21,7 @@ from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
 from ...solvers.information import saved
-from ...solvers.machine.ledger import JOB, NODE, USER, Ledger
+from ...solvers.machine.tables import JOB, NODE, USER, Tables
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
     LEASES,
@@ -412,7 +412,7 @@ def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
     return [int(j) for j in jobs]
 
 
-def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Ledger:
+def new_tables(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Tables:
     """Return the columns of a cluster before the first round."""
     jobs, columns = instance.jobs, _columns(instance)
     n, release = len(jobs), columns["release"]
@@ -437,12 +437,12 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     nodes["size"] = nodes["free"] = sizes
     nodes["model"] = [models.index(node.model) for node in instance.cluster.nodes]
     users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
-    return Ledger(table, nodes, users, models, job_speeds(instance).copy())
+    return Tables(table, nodes, users, models, job_speeds(instance).copy())
 
 
 @remembered
 def _columns(instance: Instance[Any]) -> dict[str, Any]:
-    """What a ledger takes from the jobs, by name."""
+    """What the tables take from the jobs, by name."""
     jobs = instance.jobs
     number = {user.id: u for u, user in enumerate(instance.users)}
     unknown = instance.kind.needs_ps  # until they start
@@ -472,8 +472,8 @@ def _begun(
 ) -> Engine:
     """The engine before the first round, with a new session."""
     session = begin(policy, instance.cluster, instance.users, rules)
-    ledger = new_ledger(instance, rules, rejected)
-    return ENGINE(instance, policy, session, rules, ledger, skip=skip)
+    tables = new_tables(instance, rules, rejected)
+    return ENGINE(instance, policy, session, rules, tables, skip=skip)
 
 
 def _restore(
@@ -531,7 +531,7 @@ def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
     return max(0, machine.now)
 
 
-#: columns of the ledger that a run keeps as they are, and those of them that it shares with others
+#: columns of the tables that a run keeps as they are, and those of them that it shares with others
 RECORDED = ("work", "visible", "first", "end", "starts", "fair_before")
 SHARED = ("user", "gpus", "release", "weight")
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ...instances import Schedule
 from ...instances.compiled import entered
 from ...solvers.machine import const, ordered
-from ...solvers.machine.ledger import Ints, of_rows, to_rows
 from ...solvers.machine.machine import Machine, new_machine
+from ...solvers.machine.tables import Ints, of_rows, to_rows
 from ...solvers.policy import (
     Key,
     Policy,
@@ -53,7 +53,7 @@ class Compiled(Simulation):
 
     def _make(self, rule: Rule | None) -> None:
         """Make the machine for a rule; Python decides without one."""
-        policy, rules, ledger = self.policy, self.rules, self.book
+        policy, rules, tables = self.policy, self.rules, self.book
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -70,15 +70,15 @@ class Compiled(Simulation):
             rule is not None and rule.by_user,
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
-        ledger.jobs["urgency"] = 1
+        tables.jobs["urgency"] = 1
         if urgent:
-            ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
-        self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
+            tables.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
+        self.machine = new_machine(tables, params, rule, elastic=self.instance.kind.elastic)
         self.past = Past()
         self.rule, self.plan = rule, None
         self.ask = getattr(self.session, "next_change", None)
         if rule is None:
-            self.steps = Steps(self.instance, ledger, rules)
+            self.steps = Steps(self.instance, tables, rules)
             self.with_ps = self.instance.kind.needs_ps
             self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
             like = self.machine, NOTHING, NOTHING, False, False
@@ -87,7 +87,7 @@ class Compiled(Simulation):
         if rule.remember is not None:
             self.machine = rule.remember(self.machine, self.session)
         if rule.plan is not None:
-            self.plan = rule.plan(ledger, rules)
+            self.plan = rule.plan(tables, rules)
         self._enter = rule.advance
 
     def save(self) -> dict[str, Any]:

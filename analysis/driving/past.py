@@ -9,8 +9,8 @@ import numpy as np
 
 from ...instances.packed import Packed
 from ...solvers.machine import const
-from ...solvers.machine.ledger import Ints
 from ...solvers.machine.machine import Machine
+from ...solvers.machine.tables import Ints
 
 SEGMENT = ("job", "start", "end", "length", "node", "gpus")
 EVENT = ("time", "job", "kind")

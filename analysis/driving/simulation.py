@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...instances import Instance
-from ...solvers.machine.ledger import Ledger
+from ...solvers.machine.tables import Tables
 from ...solvers.policy import Policy, Rules, Seen, Session
 
 
@@ -19,8 +19,8 @@ class Simulation:
     session : Session
         Of the policy, at its begin.
     rules : Rules
-    ledger : Ledger
-        As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
+    tables : Tables
+        As :func:`gangsched.analysis.driving.drive.new_tables` makes it.
     skip : bool
         False to visit every round.
     """
@@ -31,13 +31,13 @@ class Simulation:
         policy: Policy,
         session: Session,
         rules: Rules,
-        ledger: Ledger,
+        tables: Tables,
         *,
         skip: bool,
     ) -> None:
         self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
-        self.book, self.skip = ledger, skip
-        self.seen = Seen(instance, ledger, policy)
+        self.book, self.skip = tables, skip
+        self.seen = Seen(instance, tables, policy)
         self.asked = bool(getattr(session, "always_asked", False))
         self.dedicated: tuple[int, ...] = tuple(getattr(session, "dedicated", ()))
         self.idle = 0  # rounds in a row at which nothing ran and nobody was to come

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...instances import Instance
-from ...solvers.machine.ledger import Ints, Ledger
+from ...solvers.machine.tables import Ints, Tables
 from ...solvers.policy import PROFILE_GPUS, Decision, Rules, Start, WrittenStarts
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -29,11 +29,11 @@ class Steps:
     Parameters
     ----------
     instance : Instance
-    book : Ledger
+    book : Tables
     rules : Rules
     """
 
-    def __init__(self, instance: Instance[Any], book: Ledger, rules: Rules) -> None:
+    def __init__(self, instance: Instance[Any], book: Tables, rules: Rules) -> None:
         kind = instance.kind
         self.jobs, self.book = instance.jobs, book
         self.own_speeds = kind.spreads or kind.elastic

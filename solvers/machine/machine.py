@@ -18,7 +18,7 @@ from ...instances.model import FULL_SPEED
 from ..placement import reaches
 from ..policy import Key, Rule
 from . import const
-from .ledger import Ints, Ledger, record
+from .tables import Ints, Tables, record
 
 KIND_OF_JOB = np.dtype(
     [
@@ -657,8 +657,8 @@ def open_round(m, until):
 # --- a new machine --------------------------------------------------------------------------------
 
 
-def new_machine(book: Ledger, params: list[int], rule: Rule | None, *, elastic: bool) -> Machine:
-    """Return the machine of a ledger before the first round; Python decides without a rule."""
+def new_machine(book: Tables, params: list[int], rule: Rule | None, *, elastic: bool) -> Machine:
+    """Return the machine of these tables before the first round; Python decides without a rule."""
     jobs, nodes, users = book.jobs, book.nodes, book.users
     n, total = jobs.size, int(nodes["size"].sum())
     able = np.flatnonzero(jobs["phase"] != const.REJECTED)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from driven import Case, Mover, Shuffle, cases, mixed_cases, split_cases
 from gangsched.analysis.driving import engine
-from gangsched.analysis.driving.drive import PolicyError, new_ledger
+from gangsched.analysis.driving.drive import PolicyError, new_tables
 from gangsched.analysis.driving.steps import Steps
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.machine import machine as machines
@@ -179,7 +179,7 @@ def test_written_starts_are_those_that_python_writes() -> None:
     assert [*written] == starts
     assert written[1] == starts[1]
     assert len(written) == 2
-    steps = Steps(instance, new_ledger(instance, Rules(), ()), Rules())
+    steps = Steps(instance, new_tables(instance, Rules(), ()), Rules())
     for stops in ([], [3, 1]):
         own = steps.of(Decision(start=written, suspend=np.array(stops, dtype=np.int64)))
         plain = steps.of(Decision(start=starts, suspend=stops))
@@ -196,7 +196,7 @@ def test_written_starts_have_profiling_runs_too() -> None:
     starts = [Start(1, {0: 4, 2: 2}, 6, 120), (0, {1: 2})]
     written = WrittenStarts(np.array([1, 6, 120, 0, 2, 0, 4, 2, 2, 0, -1, 0, 0, 1, 1, 2]), 2)
     assert [*written] == starts
-    steps = Steps(instance, new_ledger(instance, Rules(), ()), Rules())
+    steps = Steps(instance, new_tables(instance, Rules(), ()), Rules())
     own, plain = steps.of(Decision(start=written)), steps.of(Decision(start=starts))
     assert own is not None
     assert plain is not None

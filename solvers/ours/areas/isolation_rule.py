@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ....instances.compiled import inner, tiered
 from ...machine import const
-from ...machine.ledger import Ints, Ledger
 from ...machine.machine import open_round
 from ...machine.ordered import follow_first
+from ...machine.tables import Ints, Tables
 from ...policies.serverfilling.core import (
     LENGTH,
     SEEN,
@@ -42,7 +42,7 @@ class Users(NamedTuple):
     queue: Ints  # (users, room): jobs of each that are not complete where it is alone
 
 
-def new_users(book: Ledger, _: Any) -> Users:
+def new_users(book: Tables, _: Any) -> Users:
     """Return the users before anybody has come."""
     jobs, users = book.jobs, np.zeros((5, book.users.size), np.int64)
     rate = PARTS * jobs["gpus"]

@@ -13,8 +13,8 @@ import numpy as np
 from ....instances.compiled import inner, tiered
 from ....instances.model import FULL_SPEED
 from ...machine import const
-from ...machine.ledger import Ledger
 from ...machine.machine import begin_run, open_round, speed_on_new, take_new
+from ...machine.tables import Tables
 from ...policy import Rule, Rules
 from . import core
 from .core import JobQueue
@@ -25,7 +25,7 @@ STEPS = 64  #: of free GPUs of a node, at first
 CLOSED, OPEN, TURNED = range(3)
 
 
-def queue_of(book: Ledger, rules: Rules, *, policy: Any, room: int) -> JobQueue:
+def queue_of(book: Tables, rules: Rules, *, policy: Any, room: int) -> JobQueue:
     """Return the queue of a policy before the first round, with room for so many steps a node."""
     gang = book.jobs["gpus"].copy()
     factor = policy.factors(gang.size)

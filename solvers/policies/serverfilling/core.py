@@ -12,9 +12,9 @@ import numpy as np
 
 from ....instances.compiled import inner, tiered
 from ...machine import const
-from ...machine.ledger import Ints, Ledger
 from ...machine.machine import done_by, open_round
 from ...machine.ordered import follow_first
+from ...machine.tables import Ints, Tables
 from ...rule import Rule
 
 #: counters: comers that were seen, jobs in the order
@@ -29,7 +29,7 @@ class Order(NamedTuple):
     line: Ints  # jobs as they are to run
 
 
-def new_order(book: Ledger, _: Any) -> Order:
+def new_order(book: Tables, _: Any) -> Order:
     """Return the order of nobody."""
     state, (order, line) = np.zeros(2, dtype=np.int64), np.zeros((2, book.jobs.size), np.int64)
     return Order(state, order, line)

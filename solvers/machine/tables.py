@@ -45,7 +45,7 @@ USER = record(
 
 
 @dataclass(slots=True, eq=False)
-class Ledger:
+class Tables:
     """The driver's own records of jobs, nodes and users.
 
     Columns are attributes: those of jobs under their name, ``sizes``, ``free`` and ``node_model``
@@ -80,7 +80,7 @@ class Ledger:
             table, own = OTHER_COLUMNS[name]
             other: NDArray[Any] = getattr(self, table)[own]
             return other
-        raise AttributeError(f"ledger has no column {name!r}")
+        raise AttributeError(f"tables have no column {name!r}")
 
     def done(self, jobs: Ints | slice, time: int) -> Ints:
         """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
@@ -102,7 +102,7 @@ class Ledger:
 
 @compiled
 def _rest(left: Ints, speed: Ints, since: Ints, delay: Ints, jobs: Ints, time: int) -> Ints:
-    """:meth:`Ledger.rest` without arrays in between."""
+    """:meth:`Tables.rest` without arrays in between."""
     rest = np.empty(jobs.size, np.int64)
     for i in range(jobs.size):
         j = jobs[i]
