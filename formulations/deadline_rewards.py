@@ -5,7 +5,7 @@ at any second and go on elsewhere, without loss; it may be left unfinished, and 
 GPUs longer than the work takes (overheads, work done twice). Of the family
 ``P | size_j, r_j, pmtn | sum w_j U_j``, with rewards that fall in steps. The optimum knows all jobs
 in advance, so an upper bound of it (see :mod:`gangsched.analysis.proofs.deadline_rewards`) over the
-reward that a policy won is at least its ratio to the clairvoyant optimum.
+reward that a policy won is at least its ratio to the offline optimum.
 
 Symbols
 -------

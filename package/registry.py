@@ -43,7 +43,7 @@ from .rows import PolicyRow as PolicyRow
 from .rows import ProblemEntry as ProblemEntry
 from .rows import Solver as Solver
 from .rows import SolverRow as SolverRow
-from .solvers.policy import Policy, information_of, is_clairvoyant
+from .solvers.policy import Policy, information_of, is_offline
 
 # --- problems ------------------------------------------------------------------------------------
 
@@ -590,7 +590,7 @@ def may_be_informed(made: Policy) -> bool:
     """
     told = information_of(made) in ("told", "learned")
     own = getattr(made, "profiles", False) or getattr(made, "needs_ps", False)
-    return told and not own and not is_clairvoyant(made)
+    return told and not own and not is_offline(made)
 
 
 def replayed(subject: Any) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ from .policy import (
     State,
     begin,
     information_of,
-    is_clairvoyant,
+    is_offline,
     is_policy,
 )
 
@@ -170,7 +170,7 @@ def _check(policy: Any, what: str) -> None:
         raise ValueError(f"{owner} has run times that are {known} already")
     if getattr(policy, "profiles", False):
         raise ValueError(f"{owner} profiles new jobs by itself, in its own way")
-    if is_clairvoyant(policy):
+    if is_offline(policy):
         raise ValueError(f"{owner} looks at jobs that have not come")
     if getattr(policy, "needs_ps", False):
         raise ValueError(f"{owner} runs jobs with parameter servers, whose run times are told")

@@ -179,7 +179,7 @@ class Seen:
 
     def __init__(self, instance: Instance[Any], book: Any, policy: Policy) -> None:
         self.instance, self.book, self.name = instance, book, policy.name
-        self.information, self.clairvoyant = information_of(policy), is_clairvoyant(policy)
+        self.information, self.offline = information_of(policy), is_offline(policy)
         jobs = book.jobs
         self.numbers = np.zeros(jobs.size, dtype=np.int64)  # in the order in which they came
         self.count = self.size = 0  # so many have come; one more than the largest of their numbers
@@ -193,7 +193,7 @@ class Seen:
         self.derived: dict[Any, Any] = {}
         self.shown: dict[str, NDArray[Any]] = {}  # columns as states show them
         self._whole = {**self.columns, "speeds": self.speeds}
-        if self.clairvoyant:
+        if self.offline:
             self.show(np.arange(jobs.size))
             self.size = jobs.size
 
@@ -208,7 +208,7 @@ class Seen:
             return
         self.numbers[self.count : self.count + jobs.size] = jobs
         self.count += jobs.size
-        if not self.clairvoyant:
+        if not self.offline:
             last = int(jobs[0]) if jobs.size == 1 else int(jobs.max())
             self.show(last if jobs.size == 1 else jobs)
             if last >= self.size:
@@ -230,7 +230,7 @@ class Seen:
     def phase(self) -> NDArray[Any]:
         """Where jobs stand; whoever never comes is not seen."""
         phase: NDArray[Any] = self.book.jobs["phase"][: self.size]
-        if self.rejected and not self.clairvoyant:
+        if self.rejected and not self.offline:
             return _view(np.where(phase == Phase.REJECTED, int(Phase.UNSEEN), phase))
         return _view(phase)
 
@@ -241,7 +241,7 @@ class Seen:
 
     def come(self, number: int) -> Job:
         """Return a job that has come, with its run time."""
-        if not (self.clairvoyant or self.has_come(number)):
+        if not (self.offline or self.has_come(number)):
             raise NotShown(f"job {number} has not come")
         job: Job = self.instance.jobs[number]
         return job
@@ -260,10 +260,10 @@ class Seen:
     @property
     def whole_instance(self) -> Instance[Any]:
         """All jobs, also those that have not come."""
-        if not self.clairvoyant:
+        if not self.offline:
             raise NotShown(
                 "state.instance has jobs that have not come: policies that look at it declare "
-                "clairvoyant = True; state.cluster, state.users and state.job are for others"
+                "offline = True; state.cluster, state.users and state.job are for others"
             )
         return self.instance
 
@@ -277,9 +277,9 @@ def information_of(policy: Policy) -> Information:
     return information
 
 
-def is_clairvoyant(policy: Policy) -> bool:
+def is_offline(policy: Policy) -> bool:
     """Return whether a policy declares that it looks at jobs that have not come."""
-    return bool(getattr(policy, "clairvoyant", False))
+    return bool(getattr(policy, "offline", False))
 
 
 def without_run_time(job: Job) -> Job:
@@ -384,7 +384,7 @@ class State:
 
     @property
     def instance(self) -> Instance[Any]:
-        """All there is, also jobs that have not come; for policies that are clairvoyant."""
+        """All there is, also jobs that have not come; for offline policies."""
         return self._seen.whole_instance
 
     @property
@@ -717,7 +717,7 @@ class Policy(Protocol):
       "learned" where it goes by those of complete jobs once there are some. Others cannot read
       `State.work` or `State.remaining`, nor the work of `State.job`.
     - ``profiles``: True for one that is told run times, and profiles new jobs before it uses them.
-    - ``clairvoyant``: True for a policy that looks at jobs that have not come, in
+    - ``offline``: True for a policy that looks at jobs that have not come, in
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
       refused on clusters with several GPU models.

@@ -1,4 +1,4 @@
-"""The most reward that a clairvoyant scheduler can win, by trying all decisions of every second."""
+"""The most reward that an offline scheduler can win, by trying all decisions of every second."""
 
 from __future__ import annotations
 

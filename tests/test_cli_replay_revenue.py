@@ -55,7 +55,7 @@ def test_a_saved_problem(replay: Replay) -> None:
         "revenue": data["bounds"]["revenue"]["value"] / data["rows"][0]["revenue"]["revenue"]
     }
     assert found["any policy"] == [f"≤ {data['bounds']['revenue']['value'] + 0.005:,.2f}"]
-    assert "lp-list (clairvoyant)" in found
+    assert "lp-list (offline)" in found
     page = Path("replay.html").read_text()
     assert "Most revenue: " in page
     assert "slowdown" not in page

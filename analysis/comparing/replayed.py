@@ -112,7 +112,7 @@ class Replayed:
     @classmethod
     def of(cls, name: str, run: Run, found: Replay) -> Replayed:
         """Measure a run of a replay's jobs against its bounds."""
-        name = f"{name} (clairvoyant)" if run.clairvoyant else name
+        name = f"{name} (offline)" if run.offline else name
         measures, bounds = metrics.summary(run), found.bounds
         same = {j for j, _ in run.rejected} == set(found.rejected)
         if found.problem is not None:

@@ -32,7 +32,7 @@ from ...solvers.policy import (
     Rules,
     begin,
     information_of,
-    is_clairvoyant,
+    is_offline,
     is_policy,
     unable_jobs,
 )
@@ -580,7 +580,7 @@ def _run(
         runtime=runtime,
         versions=versions(),
         information=information_of(policy),
-        clairvoyant=is_clairvoyant(policy),
+        offline=is_offline(policy),
         checkpoint=_checkpoint(machine, rejected, key) if unfinished else None,
     )
 

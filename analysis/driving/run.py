@@ -212,7 +212,7 @@ class Run:
     information : str or None
         How the policy knew run times: "told", "learned", "profiled", "estimated", or None where it
         did not.
-    clairvoyant : bool
+    offline : bool
         Whether it looked at jobs that had not come.
     checkpoint : object or None
         From which :func:`gangsched.drive` goes on; None when the run is complete.
@@ -223,7 +223,7 @@ class Run:
     Notes
     -----
     Two runs are equal when policy, parameters, rules, instance, seed, records, events, schedule and
-    the rest agree; `rounds`, `decisions`, `runtime`, `versions`, `information`, `clairvoyant`,
+    the rest agree; `rounds`, `decisions`, `runtime`, `versions`, `information`, `offline`,
     `checkpoint` and the reference to the instance do not count.
     """
 
@@ -248,7 +248,7 @@ class Run:
     runtime: float | None = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
     information: str | None = None
-    clairvoyant: bool = False
+    offline: bool = False
     checkpoint: Any = field(default=None, repr=False)
     instance: Instance[Any] | None = field(default=None, repr=False)
 
@@ -362,7 +362,7 @@ class Run:
 UNCOMPARED = frozenset(
     {
         *("rounds", "decisions", "runtime", "versions", "checkpoint", "instance"),
-        *("information", "clairvoyant"),  # a policy of these parameters always has the same
+        *("information", "offline"),  # a policy of these parameters always has the same
     }
 )
 

@@ -214,7 +214,7 @@ def _head(run: Run) -> dict[str, Any]:
         "decisions": run.decisions,
         "versions": dict(run.versions),
         "information": run.information,
-        "clairvoyant": run.clairvoyant,
+        "offline": run.offline,
         "timing": {"runtime": run.runtime},
     }
 
@@ -276,7 +276,7 @@ HEAD: dict[str, io.Rule] = {
     ),
     "log": io.list_of(io.OBJECT, "a list of objects"),
     "information": io.or_null(io.TEXT),
-    "clairvoyant": io.FLAG,
+    "offline": io.FLAG,
 }
 FIELDS = {*io.header(""), *HEAD, "rules", "timing", "tables"}
 

@@ -1,4 +1,4 @@
-"""Lower bounds of completion times that hold for every policy: online, clairvoyant, preemptive.
+"""Lower bounds of completion times that hold for every policy: online, offline, preemptive.
 
 A trace is replayed under some policy; divided by these bounds, what it attains is a certified
 ratio to the best that anyone could have done who knew all jobs in advance. Every bound has a

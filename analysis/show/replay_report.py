@@ -311,7 +311,7 @@ def _earning(found: Replay, settings: Markup) -> list[Topic]:
     """Show what the policies earned, and what anyone can earn."""
     bound, known = found.bounds.get("revenue"), found.known.get("revenue")
     lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
-    lines |= {} if known is None else {"clairvoyant": known.objective}
+    lines |= {} if known is None else {"offline": known.objective}
     most = None if bound is None else bound.value
     figure = page.picture(run_plots.earnings(lines, bound=most), "revenue", "What policies earned")
     title = "Revenue of the same jobs under each policy"

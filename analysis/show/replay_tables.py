@@ -51,7 +51,7 @@ def measured(found: Replay) -> list[ColumnTable]:
     known, bound = _limits(found, POLICY)
     if found.problem is not None:
         if schedule := found.known.get("revenue"):
-            known["name"] = clairvoyant(schedule)
+            known["name"] = offline(schedule)
         return [_measured(found, REVENUE.columns, (known, bound), failed)]
     shown = [
         _measured(found, TIME.columns, (known, bound), failed),
@@ -229,9 +229,9 @@ def _best_known(found: Replay) -> list[str]:
     return said
 
 
-def clairvoyant(known: KnownSchedule) -> str:
+def offline(known: KnownSchedule) -> str:
     """Name a schedule as rows are named that look at jobs which have not come."""
-    return f"{known.order} (clairvoyant)"
+    return f"{known.order} (offline)"
 
 
 def earning_words(found: Replay) -> list[str]:
@@ -243,7 +243,7 @@ def earning_words(found: Replay) -> list[str]:
         text += f"({bound.method}; effort {found.effort}); certified ratios are to this"
     said = [text]
     if known := found.known.get("revenue"):
-        said.append(f"{clairvoyant(known)}: a schedule of all jobs, known in advance; no policy")
+        said.append(f"{offline(known)}: a schedule of all jobs, known in advance; no policy")
     given = ", ".join(f"{name} {value}" for name, value in found.terms.items())
     return [*said, f"Terms of all policies: {given}."]
 

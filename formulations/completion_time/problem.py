@@ -5,7 +5,7 @@ at any moment without loss; a schedule may also hold GPUs longer than the work t
 work done twice). Makespan, total completion time, total flow time or total slowdown is minimised:
 ``P | size_j, r_j, pmtn | C_max, sum w_j C_j, sum w_j (C_j - r_j)`` in the notation of scheduling
 theory. The optimum knows all jobs in advance, so an objective divided by a lower bound of it (see
-:mod:`gangsched.analysis.proofs.completion_time`) is at least its ratio to the clairvoyant optimum.
+:mod:`gangsched.analysis.proofs.completion_time`) is at least its ratio to the offline optimum.
 
 Symbols
 -------

@@ -440,7 +440,7 @@ def astraea(
     Guarantee: none; Theorem 1 (i) says less than that every job is complete at some time, (ii) does
     not hold. Every user is charged for jobs of stage 2 only.
 
-    Theta and Lemma 1 are taken over all jobs of the problem: clairvoyant, as in the paper.
+    Theta and Lemma 1 are taken over all jobs of the problem: offline, as in the paper.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Jobs with deadlines into the cheapest free GPU time: greedily, then by ruin and recreate.
 
-A clairvoyant schedule: it knows all jobs in advance, and pauses and moves them for free. The GPUs
+An offline schedule: it knows all jobs in advance, and pauses and moves them for free. The GPUs
 are one pool first, in which each job takes the seconds in which its gang is free that are cheapest
 at given prices (those of a bound, :func:`gangsched.reward_bound`); the pieces are then put on
 nodes, with repacking.

@@ -189,7 +189,7 @@ def user_order(
     Notes
     -----
     Gangs may spread over any nodes, and pauses and moves are free; weights come from the whole
-    instance, so it is clairvoyant. O(events x GPUs x gang sizes) a round, compiled.
+    instance, so it is offline. O(events x GPUs x gang sizes) a round, compiled.
 
     Examples
     --------

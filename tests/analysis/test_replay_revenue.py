@@ -65,7 +65,7 @@ class Starts:
 
     starts: dict[int, list[Start]]
     name: str = "by hand"
-    clairvoyant: bool = False
+    offline: bool = False
     needs_ps: ClassVar[bool] = True
     preempts: ClassVar[Preempts] = Preempts.NEVER
 
@@ -187,12 +187,12 @@ def test_the_replay_shows_the_bound_and_who_knew_all_jobs(found: Replay) -> None
     assert top < known.objective < bound.value
     assert found.best_known == {"revenue": (known.objective, "lp-list")}
     *_, last, most = str(found).splitlines()
-    assert last.split() == ["lp-list", "(clairvoyant)", "3,624.64", "1.0043"]
+    assert last.split() == ["lp-list", "(offline)", "3,624.64", "1.0043"]
     assert most.split() == ["any", "policy", "≤", "3,640.01"]
     assert 3640 < bound.value < 3640.01
     said = legend(found)
     assert any("also for one that knows all jobs in advance (column gen" in line for line in said)
-    assert "lp-list (clairvoyant): a schedule of all jobs, known in advance; no policy" in said
+    assert "lp-list (offline): a schedule of all jobs, known in advance; no policy" in said
     assert (
         "Terms of all policies: worker_bandwidth 2998, ps_bandwidth 6851, horizon None, clock "
         "absolute, optional True."
@@ -231,9 +231,9 @@ def test_by_name_and_by_default(found: Replay) -> None:
     assert [row.run for row in again.rows] == [row.run for row in found.rows]
     one = gs.replay(PROBLEM, ["online-revenue:lp"]).rows[0].run
     assert one == again.rows[1].run
-    clairvoyant = Starts({}, clairvoyant=True)
-    row = gs.replay(PROBLEM, {"oracle": clairvoyant}).rows[0]
-    assert (row.name, row.ratios["revenue"]) == ("oracle (clairvoyant)", None)
+    offline = Starts({}, offline=True)
+    row = gs.replay(PROBLEM, {"oracle": offline}).rows[0]
+    assert (row.name, row.ratios["revenue"]) == ("oracle (offline)", None)
 
 
 def test_files(found: Replay, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def shares(law: Any, servers: int, seed: int) -> Mapping[str, float]:
     made: dict[str, Any] = {row.name: (row.revenue or {})["share_of_bound"] for row in found.rows}
     for name in ROUNDS:
         made[name] = gs.solve(problem, name).objective / bound  # type: ignore[operator, union-attr]
-    made["lp-list (clairvoyant)"] = found.known["revenue"].objective / bound
+    made["lp-list (offline)"] = found.known["revenue"].objective / bound
     return made
 
 
@@ -71,7 +71,7 @@ def test_the_page_has_the_shares() -> None:
 
 def test_how_far_lists_are_from_the_bound_is_said_of_the_worst_column() -> None:
     page = PAGE.read_text("utf-8")
-    (row,) = re.findall(r"^\| `lp-list \(clairvoyant\)` (.*)$", page, re.MULTILINE)
+    (row,) = re.findall(r"^\| `lp-list \(offline\)` (.*)$", page, re.MULTILINE)
     least = min(float(number) for number in re.findall(r"\(([\d.]+) to", row))
     said = re.search(r"\[100 jobs on 40 servers\]\S+\s+up to ([\d.]+) %", page)
     assert said is not None

@@ -334,7 +334,7 @@ class Looking:
     name = "looking"
     preempts = Preempts.NEVER
     information: Any = "told"
-    clairvoyant = False
+    offline = False
 
     def __init__(self, look: Any, **other: Any) -> None:
         self.look = look
@@ -396,7 +396,7 @@ def test_rejected_jobs_are_not_seen(engine: Any) -> None:
 @pytest.mark.parametrize(
     ("look", "why"),
     [
-        (lambda state: state.instance, "declare clairvoyant = True"),
+        (lambda state: state.instance, "declare offline = True"),
         (lambda state: state.job(1), "at 0: NotShown: job 1 has not come"),
         (lambda state: state.job(-1), "job -1 has not come"),
         (lambda state: state.id(2), "job 2 has not come"),
@@ -446,13 +446,13 @@ def test_other_information_is_refused() -> None:
 
 
 @both
-def test_clairvoyant_policies_see_all(engine: Any) -> None:
+def test_offline_policies_see_all(engine: Any) -> None:
     seen: list[Any] = []
 
     def look(state: State) -> None:
         seen.append((state.instance is LATE, state.release.tolist(), state.job(1).id))
 
-    drive(LATE, Looking(look, clairvoyant=True), engine=engine)
+    drive(LATE, Looking(look, offline=True), engine=engine)
     assert seen[0] == (True, [0, 600, 30], "late")
 
 
@@ -460,18 +460,18 @@ def test_runs_and_rows_say_what_their_policies_knew(tmp_path: Path) -> None:
     made = {
         "blind": Looking(lambda state: None, information=None),
         "told": Looking(lambda state: None),
-        "seer": Looking(lambda state: state.instance, clairvoyant=True),
+        "seer": Looking(lambda state: state.instance, offline=True),
     }
     runs = {name: drive(LATE, policy) for name, policy in made.items()}
-    known = [(run.information, run.clairvoyant) for run in runs.values()]
+    known = [(run.information, run.offline) for run in runs.values()]
     assert known == [(None, False), ("told", False), ("told", True)]
     for name, run in runs.items():
         save_run(tmp_path / f"{name}.json", run)
         again = load_run(tmp_path / f"{name}.json")
-        assert (again.information, again.clairvoyant) == (run.information, run.clairvoyant)
+        assert (again.information, again.offline) == (run.information, run.offline)
         assert again.digest() == run.digest()
     names = [row.name for row in replay(LATE, made).rows]
-    assert names == ["blind", "told", "seer (clairvoyant)"]
+    assert names == ["blind", "told", "seer (offline)"]
 
 
 def test_whom_a_policy_can_never_run_is_asked_of_a_session_that_does_not_run() -> None:
@@ -541,8 +541,8 @@ def test_three_sigma_alone_learns_run_times() -> None:
     assert learned == {"three-sigma"}
 
 
-def test_no_policy_of_the_project_is_clairvoyant() -> None:
-    assert not [name for name in POLICIES if getattr(POLICIES[name](), "clairvoyant", False)]
+def test_no_policy_of_the_project_is_offline() -> None:
+    assert not [name for name in POLICIES if getattr(POLICIES[name](), "offline", False)]
 
 
 def test_unable_jobs_are_those_that_a_drive_rejects() -> None:
