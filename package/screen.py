@@ -157,6 +157,13 @@ def progress_line(first: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: bar.update(task, description=text)
 
 
+def read_log(path: str, choice: ReaderChoice) -> Trace:
+    """Read a trace as the options say."""
+    read = reader_of(choice)
+    with progress_line(f"reading {Path(path).name}"):
+        return read(path)
+
+
 def announced() -> AbstractContextManager[None]:
     """Say it on stderr, piped or not, where something is compiled."""
     from .instances.compiling import on_compile
@@ -212,6 +219,7 @@ ReaderOption = Annotated[
     list[str] | None,
     typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
 ]
+Reader = Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")]
 Columns = Annotated[
     str | None,
     typer.Option(
@@ -334,7 +342,7 @@ class ReaderChoice:
         return {"without": self.without or None, "without-users": self.without_users}
 
 
-def reader_of(choice: ReaderChoice) -> Callable[[str], Any]:
+def reader_of(choice: ReaderChoice) -> Callable[[str], Trace]:
     """Return what reads a trace as the options say; refuse what the reader does not take."""
     windows = [_window(text) for texts in choice.without for text in texts.split(",")]
     names = choice.without_users
@@ -343,7 +351,7 @@ def reader_of(choice: ReaderChoice) -> Callable[[str], Any]:
         raise ValueError(f"--without-users: {names!r} has an empty name")
     read = _reader(choice)
 
-    def kept(path: str) -> Any:
+    def kept(path: str) -> Trace:
         from .instances.convert import without
 
         return without(read(path), windows=windows, users=users)
@@ -367,7 +375,7 @@ def reader_parameters(name: str) -> list[str]:
     return list(inspect.signature(find_reader(name)[1]).parameters)[1:]
 
 
-def _reader(choice: ReaderChoice) -> Callable[[str], Any]:
+def _reader(choice: ReaderChoice) -> Callable[[str], Trace]:
     """The reader with what the options give it."""
     name, read = find_reader(choice.name)
     known = reader_parameters(name)
@@ -424,10 +432,11 @@ def write_json(path: Path, data: Any) -> None:
         io.write_json(path, data)
 
 
-def written(*paths: Path | None) -> str:
-    """Return the line that says which files were written; nothing where there are none."""
+def say_written(console: Console, *paths: Path | None) -> None:
+    """Print which files were written, if there are any."""
     files = [str(path) for path in paths if path is not None and path != STDOUT]
-    return f"written: {', '.join(files)}" if files else ""
+    if files:
+        say(console, f"written: {', '.join(files)}")
 
 
 def check_output(source: str | None, *paths: Path | None) -> None:

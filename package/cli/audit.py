@@ -12,7 +12,6 @@ import typer
 
 from .. import screen
 from ..instances.display import counted
-from ..registry import READERS
 
 Quotas = Annotated[
     Path | None,
@@ -32,7 +31,7 @@ Window = Annotated[
 
 def audit(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
-    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
     nodes: screen.Nodes = None,
@@ -57,11 +56,10 @@ def audit(
         given = nodes is not None or cluster is not None
         given = given or (gpus_per_node is not None and quotas is None)
         room = screen.cluster_of(nodes, gpus_per_node, cluster) if given else None
-        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
-        with screen.progress_line(f"reading {Path(trace).name}") as show:
-            loaded = read(trace)
-            sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
-            show("looking")
+        how = screen.ReaderChoice(reader, reader_option or (), columns)
+        loaded = screen.read_log(trace, how)
+        sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
+        with screen.progress_line("looking"):
             found = run(loaded, room, quotas=sizes, window=window)
         size = ""
         if room is not None:
@@ -82,8 +80,7 @@ def audit(
         screen.say(console, str(finding), "bold" if finding.sure == "proved" else None)
     if not found.findings:
         screen.say(console, "nothing found")
-    if line := screen.written(json, report):
-        screen.say(console, line)
+    screen.say_written(console, json, report)
     if found.proved:
         raise typer.Exit(screen.EXIT_FAILED)
 

@@ -83,8 +83,7 @@ def solve(
         if json is not None:
             screen.write_json(json, result_to_dict(_verified(row)))
         _write(source, comparison, report=report)
-    if line := screen.written(json, report):
-        screen.say(console, line)
+    screen.say_written(console, json, report)
 
 
 def _with_backend(name: str, function: Any, backend: str | None, options: list[str]) -> Any:
@@ -254,7 +253,7 @@ def _compare(
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, comparison, report=report, json=json, png=png, pareto=pareto)
-    screen.say(console, screen.written(report, json, png, pareto))
+    screen.say_written(console, report, json, png, pareto)
     if comparison.interrupted:
         raise screen.Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
     if any(row.error for row in comparison.rows):

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from .. import screen
-from ..registry import READERS
 
 
 def convert(
@@ -16,7 +15,7 @@ def convert(
     out: Annotated[
         Path, typer.Argument(help="File to write: .csv, .csv.gz, .parquet, .swf or .swf.gz.")
     ],
-    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
 ) -> None:
@@ -29,15 +28,14 @@ def convert(
     with screen.reading():
         format_of(out)
         screen.check_output(trace, out)
-        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
-        with screen.progress_line(f"reading {Path(trace).name}") as show:
-            loaded = read(trace)
-            if not loaded.jobs:
-                raise ValueError(f"{trace}: there are no jobs to write: {loaded.report}")
-            show("writing")
+        how = screen.ReaderChoice(reader, reader_option or (), columns)
+        loaded = screen.read_log(trace, how)
+        if not loaded.jobs:
+            raise ValueError(f"{trace}: there are no jobs to write: {loaded.report}")
+        with screen.progress_line("writing"):
             lost = write_trace(out, loaded)
     console = screen.open_console()
     screen.say(console, f"{Path(trace).name}: {loaded.report}")
     for note in lost:
         screen.say(console, f"- {note}")
-    screen.say(console, screen.written(out))
+    screen.say_written(console, out)

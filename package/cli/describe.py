@@ -10,12 +10,11 @@ import typer
 from rich.table import Table
 
 from .. import screen
-from ..registry import READERS
 
 
 def describe(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
-    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
     without: screen.Without = None,
@@ -37,17 +36,15 @@ def describe(
         how = screen.ReaderChoice(
             reader, reader_option or (), columns, without or (), without_users
         )
-        read = screen.reader_of(how)
-        with screen.progress_line(f"reading {Path(trace).name}") as show:
-            loaded = read(trace)
-            if not loaded.jobs:
-                raise ValueError(f"{trace}: there are no jobs to describe: {loaded.report}")
-            show("describing")
+        loaded = screen.read_log(trace, how)
+        if not loaded.jobs:
+            raise ValueError(f"{trace}: there are no jobs to describe: {loaded.report}")
+        with screen.progress_line("describing") as show:
             found = study.describe(loaded)
-            show("writing")
             users = f"{found.users} user{'s' * (found.users != 1)}"
             text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
             title = f"{Path(trace).name}: {text}"
+            show("writing")
             _write_description(found, json, plot)
             if report is not None:
                 from ..analysis.show.describe_report import write_description_report
@@ -69,8 +66,7 @@ def describe(
     if any(row.start is not None for row in loaded.rows):
         text = "when jobs began is recorded: a replay has the waits in its row recorded"
     screen.say(console, text, "dim")
-    if line := screen.written(json, plot, report):
-        screen.say(console, line)
+    screen.say_written(console, json, plot, report)
 
 
 def _described(found: Any, limits: Mapping[str, int]) -> Table:

@@ -36,7 +36,7 @@ def doctor(json: screen.Json = None) -> None:
     if json is not None:
         with screen.reading():
             screen.write_json(json, _nested(rows))
-        screen.say(console, screen.written(json))
+        screen.say_written(console, json)
 
 
 def _rows() -> Iterator[Row]:

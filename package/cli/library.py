@@ -70,8 +70,7 @@ def list_entries(
     counts = [sum(row["class"] == name for row in rows.values()) for name in shelf.LEVELS]
     said = ", ".join(f"{count} {name}" for name, count in zip(shelf.LEVELS, counts, strict=True))
     screen.say(console, f"{counted(len(rows), 'instance')}: {said}", "dim")
-    if json not in (None, screen.STDOUT):
-        screen.say(console, screen.written(json))
+    screen.say_written(console, json)
 
 
 def show(
@@ -94,8 +93,7 @@ def show(
         screen.say(console, f"- {line['date']}: {who}, by {line['by']}", "dim")
     if found.runs["rows"]:
         _show_runs(console, found)
-    if json not in (None, screen.STDOUT):
-        screen.say(console, screen.written(json))
+    screen.say_written(console, json)
 
 
 def _facts(found: shelf.Entry) -> list[tuple[str, str]]:
@@ -221,7 +219,7 @@ def submit(
     if not better:
         raise typer.Exit(screen.EXIT_FAILED)
     if write and folder is not None:
-        screen.say(console, screen.written(shelf.path_of(found.name, folder)))
+        screen.say_written(console, shelf.path_of(found.name, folder))
 
 
 #: what `gangsched library` has

@@ -52,9 +52,7 @@ def reproduce(
             raise ValueError(f"target {key!r}: takes no trace")
         rows = None
         if trace is not None and reader is not None:
-            read = screen.reader_of(screen.ReaderChoice(reader))
-            with progress_line(f"reading {Path(trace).name}"):
-                rows = read(trace)
+            rows = screen.read_log(trace, screen.ReaderChoice(reader))
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")

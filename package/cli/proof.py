@@ -54,4 +54,4 @@ def proof(
     screen.say(console, source.title, "bold")
     value = shown_bound(found.value, source.subject.sense)
     screen.say(console, f"bound {value} ({found.method})")
-    screen.say(console, screen.written(out))
+    screen.say_written(console, out)

@@ -355,8 +355,7 @@ def _finish(
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, explained, report=report, json=json)
     folders = sorted({path.parent for path in kept.paths.values()})
-    if line := screen.written(report if found.rows else None, json, *folders):
-        screen.say(console, line)
+    screen.say_written(console, report if found.rows else None, json, *folders)
     if kept.unsaved:
         raise screen.BadInput("; ".join(kept.unsaved.values()))
     if found.interrupted:

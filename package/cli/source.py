@@ -20,7 +20,7 @@ from ..screen import (
     count_of,
     only,
     progress_line,
-    reader_of,
+    read_log,
     reader_parameters,
     shown,
 )  # fmt: skip
@@ -159,9 +159,7 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
     entry = PROBLEMS[stem]
     if entry.convert is None:
         raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
-    read = reader_of(reader)
-    with progress_line(f"reading {Path(path).name}"):
-        trace = read(path)
+    trace = read_log(path, reader)
     problem, made = entry.convert(trace, **options)
     seed = options.get("seed")
     return Source(
@@ -259,21 +257,14 @@ def select_jobs(
         only("--cluster", room, ("cluster",))
     if reader.name == SCENARIO:
         only("--reader scenario", {**part, "columns": reader.columns, **reader.left_out}, ())
-        options = reader.options
-        if law := re.fullmatch(r"W_(LINEAR|CONVEX)", trace, re.IGNORECASE):
-            only(f"scenario {trace}", room, ("nodes",))
-            servers = {"servers": count_of(room["nodes"])} if room["nodes"] is not None else {}
-            sizes = _sizes(options, {"jobs": int, "users": int})
-            return _drawn(trace, _revenue(law[1].lower(), seed, **servers, **sizes), first, seed)
-        given = any(value is not None for value in room.values())
-        return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
+        return _drawn(trace, reader.options, room, first, seed)
     speeds = part["speeds"]
     by_file = speeds is not None and Path(speeds).is_file()
     if by_file:
         reader = _reading_speeds(trace, reader, speeds)
     elif speeds is not None:
         speeds = _table(speeds)
-    source = _read(trace, reader_of(reader), cluster_of(*room.values()), first, part)
+    source = _read(trace, reader, cluster_of(*room.values()), first, part)
     return source if speeds is None or by_file else _with_speeds(source, speeds, seed)
 
 
@@ -295,15 +286,16 @@ def _reading_speeds(trace: str, reader: ReaderChoice, path: str) -> ReaderChoice
     return replace(reader, name=name, options=(*reader.options, f"speeds={path}"))
 
 
-def _read(path: str, read: Any, cluster: Any, first: int | None, part: Mapping[str, Any]) -> Source:
+def _read(
+    path: str, reader: ReaderChoice, cluster: Any, first: int | None, part: Mapping[str, Any]
+) -> Source:
     """The jobs of a trace that the cluster can run."""
     from ..instances.convert import to_instance
 
-    with progress_line(f"reading {Path(path).name}"):
-        loaded = read(path)
-        window = _time(loaded, "from", part["from"]), _time(loaded, "until", part["until"])
-        weights = _weights(loaded, part["weights"])
-        made = to_instance(loaded, cluster, window=window, jobs=first, weights=weights)
+    loaded = read_log(path, reader)
+    window = _time(loaded, "from", part["from"]), _time(loaded, "until", part["until"])
+    weights = _weights(loaded, part["weights"])
+    made = to_instance(loaded, cluster, window=window, jobs=first, weights=weights)
     instance, notes = made.instance, (str(loaded.report), *made.notes)
     if not instance.jobs:
         more = [reason for _, reason in made.rejected[:1]]
@@ -337,14 +329,12 @@ def _with_speeds(source: Source, table: str, seed: int) -> Source:
     return replace(source, subject=instance, notes=notes, drawn=which)
 
 
-def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
-    """A scenario by name; its own cluster where none is given."""
+def _drawn(
+    name: str, options: Sequence[str], room: Mapping[str, Any], first: int | None, seed: int
+) -> Source:
+    """The first jobs of a scenario."""
     with progress_line(f"drawing {name}"):
-        return _drawn(name, _scenario(name, options, cluster, seed), first, seed)
-
-
-def _drawn(name: str, made: Any, first: int | None, seed: int) -> Source:
-    """The first jobs of a drawn instance."""
+        made = _scenario(name, options, room, seed)
     note = f"synthetic jobs, drawn with seed {seed}: {getattr(made, 'instance', made).name}"
     jobs = _first_jobs(f"scenario {name}", made, first)
     return Source(name=name, subject=jobs, notes=(note,), drawn=f"{seed} of the jobs")
@@ -383,11 +373,19 @@ def _saved(path: str, first: int | None) -> Source:
     return Source(name=Path(path).name, subject=_first_jobs(path, found, first))
 
 
-def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any:
+def _scenario(name: str, options: Sequence[str], room: Mapping[str, Any], seed: int) -> Any:
+    """A scenario by name; its own cluster where none is given."""
+    from ..formulations.irmp.problem import paper_problem
     from ..instances.deadlines import helios_like_workload, philly_like_workload, testbed_workload
 
-    testbed = re.fullmatch(r"T\[?(\d{1,6})\]?", name, re.IGNORECASE | re.ASCII)
-    if testbed is not None:
+    if law := re.fullmatch(r"W_(LINEAR|CONVEX)", name, re.IGNORECASE):
+        only(f"scenario {name}", room, ("nodes",))
+        servers = {} if room["nodes"] is None else {"servers": count_of(room["nodes"])}
+        sizes = _sizes(options, {"jobs": int, "users": int})
+        return paper_problem(utility=law[1].lower(), seed=seed, **servers, **sizes)  # type: ignore[arg-type]
+    given = any(value is not None for value in room.values())
+    cluster = cluster_of(*room.values()) if given else None
+    if testbed := re.fullmatch(r"T\[?(\d{1,6})\]?", name, re.IGNORECASE | re.ASCII):
         if options:
             raise ValueError(f"--reader-option: scenario {name!r} takes none")
         made = testbed_workload(int(testbed[1]), seed=seed)
@@ -398,13 +396,6 @@ def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any
         raise ValueError(f"scenario {name!r} is not one of {known}")
     draw = helios_like_workload if family[1].upper() == "H" else philly_like_workload
     return draw(cluster, family=family[2].lower(), seed=seed, **_sizes(options))  # type: ignore[arg-type]
-
-
-def _revenue(law: Any, seed: int, **sizes: Any) -> Any:
-    """The workload of Wang et al., whose nodes and their owners are drawn too."""
-    from ..formulations.irmp.problem import paper_problem
-
-    return paper_problem(utility=law, seed=seed, **sizes)
 
 
 #: options of scenarios: how many jobs, in how many days, at which density
