@@ -72,6 +72,12 @@ def _row(
     return [instance, policy, x, values, _curve(curve)]
 
 
+def _of_each(run: Callable[[FigureCell], Any], names: Iterable[str]) -> Iterator[FigureCell]:
+    """A cell of each name."""
+    for name in names:
+        yield FigureCell(instance=name, policy=ALL, run=run, workload=name)
+
+
 # --- Figs. 1 and 2 --------------------------------------------------------------------------------
 
 
@@ -97,11 +103,6 @@ def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> 
     for j, job in enumerate(instance.jobs):
         line = where[j, : runs.WINDOW].tolist()
         yield _row(place, f"{policy}: {job.id}", j, {"gang": job.gpus}, line)
-
-
-def _mixes() -> Iterator[FigureCell]:
-    for name in runs.MIXES:
-        yield FigureCell(instance=name, policy=ALL, run=_mix, workload=name)
 
 
 def _mix(cell: FigureCell) -> dict[str, Any]:
@@ -184,11 +185,6 @@ def _drawn(scheme: str, seeds: int, quanta: int) -> Floats:
 AIMS: Mapping[str, Aim] = {said.LP: "total", said.MAX_MIN: "max-min", said.NASH: "nash"}
 
 
-def _divisions() -> Iterator[FigureCell]:
-    for name in (said.FAIR, said.TRADED, said.DRIVEN, *AIMS):
-        yield FigureCell(instance=name, policy=ALL, run=_division, workload=name)
-
-
 def _division(cell: FigureCell) -> dict[str, Any]:
     """What each user gets, and what it is worth."""
     name, market = cell.instance, table3_market()
@@ -269,13 +265,7 @@ BINS = {"fig4": (FINE, FINE_BINS), "fig5": (WIDTH, 20)}  # others are long
 
 def _gpus(figure: str, until: int | None = None) -> Iterator[FigureCell]:
     """One run, stopped at `until` seconds."""
-    yield FigureCell(instance=figure, policy=ALL, run=_over_time, workload=(figure, until, {}))
-
-
-def _gpus_by_class(until: int | None = None, seed: int = 0) -> Iterator[FigureCell]:
-    """The same, with a seed of the arrivals."""
-    work = ("fig6", until, {"seed": seed})
-    yield FigureCell(instance="fig6", policy=ALL, run=_over_time, workload=work)
+    yield FigureCell(instance=figure, policy=ALL, run=_over_time, workload=(figure, until))
 
 
 def _bins(figure: str) -> tuple[int, int]:
@@ -289,9 +279,9 @@ def _levels(figure: str) -> tuple[float, ...]:
 
 
 def _over_time(cell: FigureCell) -> dict[str, Any]:
-    figure, until, options = cell.workload
-    instance = INSTANCES[figure](**options)
-    run = _run(instance, GandivaFair(trading=figure != "fig10"), until)
+    figure, until = cell.workload
+    instance = INSTANCES[figure]()
+    run = _run(INSTANCES[figure], figure != "fig10", until)
     places = _places(instance, by_model=figure in ("fig10", "fig11"))
     hours, known = round(run.now / HOUR, 4), instance_hash(instance)
     facts = {
@@ -364,15 +354,10 @@ def _moments(span: StablePhase) -> dict[str, float]:
     return {"from": span.begin / HOUR, "until": span.end / HOUR}
 
 
-#: by hash of the instance, policy and end: figures 8 to 11 share runs
-_RUNS: dict[tuple[str, str, int | None], Run] = {}
-
-
-def _run(instance: Instance[Job], policy: GandivaFair, until: int | None) -> Run:
-    key = (instance_hash(instance), repr(policy), until)
-    if key not in _RUNS:
-        _RUNS[key] = runs.driven(instance, policy, until)
-    return _RUNS[key]
+@cache
+def _run(made: Callable[[], Instance[Job]], trading: bool, until: int | None) -> Run:
+    """Figures 8 to 11 share runs."""
+    return runs.driven(made(), GandivaFair(trading=trading), until)
 
 
 # --- Figs. 8 and 9 --------------------------------------------------------------------------------
@@ -399,7 +384,7 @@ def _both_ways(cell: FigureCell) -> dict[str, Any]:
     rows, curves = [], dict[str, Floats]()
     found: dict[str, tuple[Run, Any, Floats]] = {}
     for name, trading in WAYS.items():
-        run = _run(instance, GandivaFair(trading=trading), cell.workload)
+        run = _run(heterogeneous.trading_groups, trading, cell.workload)
         fine = model_usage(run, runs.QUANTUM)
         found[name] = (run, fine.times, fine.work.sum(axis=2) * _per_second())
         coarse = runs.slices(model_usage(run, WIDTH), "work", LONG_BINS).sum(axis=2)
@@ -462,7 +447,7 @@ def _log(until: int | None = None) -> Iterator[FigureCell]:
 def _trades(cell: FigureCell) -> dict[str, Any]:
     """Who bought which GPUs of whom, at which rate, and undid it."""
     instance = heterogeneous.trading_groups()
-    run = _run(instance, GandivaFair(), cell.workload)
+    run = _run(heterogeneous.trading_groups, True, cell.workload)
     speeds = {job.user: job.speeds for job in instance.jobs}
     rows = []
     for k, entry in enumerate(run.log):
@@ -496,12 +481,12 @@ QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 _figure = figures_of("gandiva_fair", said, pictures, conditions=conditions)
 
 
-def _over_hours(name: str, title: str, **more: Any) -> Experiment:
+def _over_hours(name: str, title: str) -> Experiment:
     """A figure of each user's GPUs over time."""
     return _figure(
         name, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
         settings={**SETTINGS, "bin (s)": _bins(name)[0]}, room={"across": 1},
-        **{"cells": partial(_gpus, name), **more},
+        cells=partial(_gpus, name),
     )  # fmt: skip
 
 
@@ -520,7 +505,7 @@ fig2 = _figure(
         "gpus": "GPUs, mean", "ideal": "ideal share", "first": "first job: % of time",
         "second": "second job: % of time",
     },
-    levels=QUANTA, cells=_mixes, drawing=pictures.schedules,
+    levels=QUANTA, cells=partial(_of_each, _mix, runs.MIXES), drawing=pictures.schedules,
     settings={**SETTINGS, "quanta": runs.MIX_WINDOW},
 )  # fmt: skip
 table2 = _figure(
@@ -538,7 +523,8 @@ table3 = _figure(
         "k80": "K80", "v100": "V100", "value": "K80 equivalents", "printed": "printed",
         "captured": "captured surplus", "bound": "proven bound of its aim",
     },
-    cells=_divisions, settings={**SETTINGS, "quanta": [200, 300]},
+    cells=partial(_of_each, _division, (said.FAIR, said.TRADED, said.DRIVEN, *AIMS)),
+    settings={**SETTINGS, "quanta": [200, 300]},
 )  # fmt: skip
 surplus = _figure(
     "surplus",
@@ -552,10 +538,7 @@ surplus = _figure(
 )  # fmt: skip
 fig4 = _over_hours("fig4", "Fig. 4: GPUs of three users on a server of 4 V100s")
 fig5 = _over_hours("fig5", "Fig. 5: GPUs of three users on two servers of 4 P100s")
-fig6 = _over_hours(
-    "fig6", "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s",
-    cells=_gpus_by_class,
-)  # fmt: skip
+fig6 = _over_hours("fig6", "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s")
 fig7 = _over_hours("fig7", "Fig. 7: GPUs of three users with 128 jobs each on 64 K80s")
 fig8 = _figure(
     "fig8", "Fig. 8: mini-batches per second of each user, with and without trading",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ....instances.heterogeneous import TABLE1
 from ..study import FigureRow, Statement, Study
 from ..verdicts import Place, each
 
@@ -43,8 +44,7 @@ PRINTED_LOG = (
     ("18:25", "v100", "User3", "p100", "User2", 1.00),
 )
 #: Table 1, of the jobs of Fig. 9: ResNet-50 of User1 to User3, SuperResolution of User4
-RESNET = {"k80": 1.0, "p100": 3.34, "v100": 5.14}
-SUPER = {"k80": 1.0, "p100": 1.73, "v100": 1.87}
+RESNET, SUPER = TABLE1["resnet-50"], TABLE1["super-resolution"]
 
 #: of a share that is printed or ideal: relative
 CLOSE = 0.05
