@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TARGETS", "Agreement", "Experiment", "FigureCell", "FigureRow", "Statement", "Study",
-    "from_rows", "reproduce", "takes_trace",
+    "from_rows", "reproduce",
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
@@ -31,22 +31,6 @@ TARGETS: dict[str, Experiment] = {
     for one in vars(paper).values()
     if isinstance(one, Experiment)
 }
-
-
-def takes_trace(name: str) -> bool:
-    """Say whether a figure can be computed on a job trace too, which is no part of the project.
-
-    Parameters
-    ----------
-    name : str
-        One of `TARGETS`.
-
-    Examples
-    --------
-    >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("irmp:fig4")
-    (True, False, True)
-    """
-    return TARGETS[name].takes_trace
 
 
 def from_rows(
@@ -94,8 +78,8 @@ def reproduce(
     progress : callable (str), optional
         Called after each run with what has been done.
     trace : Trace, optional
-        A job trace for figures that take one (:func:`takes_trace`). Without it they are computed on
-        synthetic jobs alone.
+        A job trace for figures that take one, ``TARGETS[name].takes_trace``. Without it they are
+        computed on synthetic jobs alone.
     processes : int or None
         How many runs at once; None for as many as there are cores. The result is the same. With
         more than one a script needs the usual ``if __name__ == "__main__":``.
@@ -125,7 +109,7 @@ def reproduce(
     """
     if name not in TARGETS:
         raise KeyError(f"target {name!r} is not one of {', '.join(TARGETS)}")
-    if trace is not None and not takes_trace(name):
+    if trace is not None and not TARGETS[name].takes_trace:
         raise ValueError(f"target {name!r}: takes no trace")
     options = {} if trace is None else {"trace": trace}
     parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"

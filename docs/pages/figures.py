@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gangsched.analysis.papers.reproduce import TARGETS, FigureRow, from_rows, takes_trace
+from gangsched.analysis.papers.reproduce import TARGETS, FigureRow, from_rows
 from gangsched.analysis.papers.study import Study
 from gangsched.analysis.show.plots import save
 from gangsched.instances.traces import read_philly_csv
@@ -21,8 +21,9 @@ def study(name: str, data: Path) -> Study:
     if file.exists():
         found = json.loads(file.read_text("utf-8"))
         return from_rows(name, found["instances"], map(FigureRow.of, found["rows"]))
-    more = {"trace": read_philly_csv(TRACES / "philly/philly.csv.gz")} if takes_trace(name) else {}
-    made = TARGETS[name](processes=None, progress=print, **more)
+    figure, trace = TARGETS[name], TRACES / "philly/philly.csv.gz"
+    more = {"trace": read_philly_csv(trace)} if figure.takes_trace else {}
+    made = figure(processes=None, progress=print, **more)
     file.write_text(made.to_json(), "utf-8")
     save(made.plot(), DOCS / "images" / f"{file.stem}.png", dpi=110)
     return made

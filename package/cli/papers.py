@@ -35,7 +35,7 @@ def reproduce(
 
     Writes JSON, CSV and PNG. After an interruption, go on with the same command.
     """
-    from ..analysis.papers.reproduce import TARGETS, takes_trace
+    from ..analysis.papers.reproduce import TARGETS
     from ..analysis.papers.reproduce import reproduce as run
 
     console = open_console()
@@ -48,7 +48,7 @@ def reproduce(
         screen.check_output(trace, report)
         if (trace is None) != (reader is None):
             raise ValueError("a trace needs --trace and --reader")
-        if trace is not None and not takes_trace(key):
+        if trace is not None and not TARGETS[key].takes_trace:
             raise ValueError(f"target {key!r}: takes no trace")
         rows = None
         if trace is not None and reader is not None:

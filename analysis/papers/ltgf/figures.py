@@ -53,6 +53,7 @@ from ....solvers.policies.yarn_cs.policy import YarnCs
 from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, State, unable_jobs
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
+from ...driving.metrics.parts import degree, mean
 from ...driving.run import Run
 from ..experiment import FigureCell, Finished, figures_of, means_of_seeds, seed_means
 from ..study import FigureRow, Study, markdown_table, short
@@ -259,24 +260,24 @@ def measure(run: Run, days: int) -> dict[str, Any]:
     rho, late = metrics.rho(run), metrics.rho(run, since="release")
     brief, work = slow > 5, run.records.work
     values = {
-        "mean_completion": _mean(done),
-        "mean_slowdown": _mean(slow),
+        "mean_completion": mean(done),
+        "mean_slowdown": mean(slow),
         "p99_slowdown": _quantiles(slow, (0.99,))[0],
         "slow": metrics.share_below(np.where(np.isnan(slow), np.nan, -slow), -5.0),
-        "slow_brief": _mean((work[brief] < 60).astype(float)),
+        "slow_brief": mean((work[brief] < 60).astype(float)),
         "loss": metrics.share_below(rho, metrics.LOSS),
         "loss_release": metrics.share_below(late, metrics.LOSS),
         "overhead": _overhead(run) / float(np.nansum(done)),
         "preemptions": float(metrics.preemptions(run).sum() / max(1, np.isfinite(done).sum())),
-        "waited": _mean((run.records.first > run.records.visible)[~np.isnan(done)].astype(float)),
+        "waited": mean((run.records.first > run.records.visible)[~np.isnan(done)].astype(float)),
         "late": metrics.share_below(1 / slow, metrics.LOSS),
         "expected": _expected_loss(run),
     }
-    daily, _ = _windows(run, days, DAY, "demand")
+    daily = _windows(run, days, DAY, "demand")
     for name, length in (("days", DAY), ("hours", HOUR)):
         for by, suffix in (("demand", ""), ("quota", "_quota")):
-            degree, _ = _windows(run, days, length, by)
-            values[f"{name}_below{suffix}"] = metrics.share_below(degree, metrics.BELOW)
+            found = _windows(run, days, length, by)
+            values[f"{name}_below{suffix}"] = metrics.share_below(found, metrics.BELOW)
     days_of_users = [_quantiles(row, SPREAD) for row in daily]
     served = [float(own[2] >= ALMOST) for own in days_of_users if own]
     values["served"] = sum(served) / len(served) if served else None
@@ -288,13 +289,11 @@ def measure(run: Run, days: int) -> dict[str, Any]:
     }
 
 
-def _windows(run: Run, days: int, length: int, by: Any) -> tuple[Floats, NDArray[np.int64]]:
+def _windows(run: Run, days: int, length: int, by: Any) -> Floats:
     """The users' fairness (12) in tumbling windows of the first days."""
     edges = np.arange(0, days * DAY + 1, length)
     held = np.diff(metrics.user_attained_time(run, edges))
-    fair = np.diff(metrics.user_fair_time(run, edges, by))
-    degree = np.divide(held, fair, out=np.full(fair.shape, np.nan), where=fair > 0)
-    return degree, edges
+    return degree(held, np.diff(metrics.user_fair_time(run, edges, by)))
 
 
 def _overhead(run: Run) -> int:
@@ -313,11 +312,6 @@ def _expected_loss(run: Run) -> float:
     work = run.records.work[~run.records.rejected]
     waits = run.rules.round_length - 1 - work // 19
     return float((np.maximum(0, waits) / run.rules.round_length).mean()) if work.size else 0.0
-
-
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
 
 
 def _quantiles(values: Floats, levels: Sequence[float]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, repeat
 
 from ....formulations.ltgf.problem import Ltgf
 from ....formulations.ltgf.round import LtgfRound
@@ -153,7 +153,8 @@ def alone(
     gpus: int, gangs: Sequence[int], works: Sequence[int], releases: Sequence[int] = ()
 ) -> Instance[Job]:
     """Return jobs of one user on one node."""
-    return shared(gpus, [(0, *job) for job in _rows(gangs, works, releases)], users=0)
+    jobs = zip(repeat(0), gangs, works, releases or [0] * len(gangs), strict=False)
+    return shared(gpus, jobs, users=0)
 
 
 def shared(gpus: int, jobs: Iterable[tuple[int, int, int, int]], *, users: int) -> Instance[Job]:
@@ -163,12 +164,6 @@ def shared(gpus: int, jobs: Iterable[tuple[int, int, int, int]], *, users: int) 
         for i, (u, gang, work, release) in enumerate(jobs)
     ]
     return Instance(Cluster.of_sizes([gpus]), made, [User(f"u{j}") for j in range(users)])
-
-
-def _rows(
-    gangs: Sequence[int], works: Sequence[int], releases: Sequence[int]
-) -> Iterator[tuple[int, int, int]]:
-    yield from zip(gangs, works, releases or [0] * len(gangs), strict=True)
 
 
 def in_rounds(instance: Instance[Job], policy: Policy, *, until: int | None = None) -> Run:
