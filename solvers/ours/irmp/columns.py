@@ -44,7 +44,9 @@ from ...result import Bound
 from .fluid import SlotUsage, Speeds, best_completions, usage
 from .pricing import LENGTH, CandidateRun, Classes, Trials, best_runs
 
-__all__ = ["Columns", "PricedRun", "default_slots", "floors", "generate", "revenue_bound"]
+__all__ = [
+    "ColumnSearch", "Columns", "PricedRun", "default_slots", "floors", "generate", "revenue_bound",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -276,12 +278,16 @@ def generate(
     most = min(problem.horizon or MAX_SLOTS, MAX_SLOTS)
     slots = min(default_slots(problem) if slots is None else _whole("slots", slots), most)
     block = max(_whole("block", block), -(-slots // BLOCKS))
-    search = _Search(problem, slots, time.monotonic() + limit)
+    classes = Classes.of(problem)
+    trials = Trials.of(problem, classes)
+    floor = floors(problem, classes, trials, slots)
+    search = ColumnSearch(problem, classes, trials, floor, slots, time.monotonic() + limit)
     for factor in COARSE:
         length = block * factor
         if factor == 1 or slots > 4 * length:
             ends = np.minimum(np.arange(length, slots + length, length), slots)
-            search.solve(ends, tolerance * (1.0 if factor == 1 else ROUGH))
+            units = classes.room[:, :, None] * np.diff(ends, prepend=0)
+            search.solve(ends, units, tolerance * (1.0 if factor == 1 else ROUGH))
     return search.result()
 
 
@@ -320,32 +326,31 @@ class _Runs:
         """Prices in units of 1 / scale."""
         return np.rint(prices * float(self.scale)).astype(np.int64)
 
-    def priced(self, prices: Floats, ends: Ints) -> Priced:
-        """Best runs at some prices."""
-        total, runs = self._total(self.integers(prices), ends, every=False)
+    def priced(self, prices: Floats, ends: Ints, units: Ints) -> Priced:
+        """Best runs at some prices, with so many units for sale in each block."""
+        total, runs = self._total(self.integers(prices), ends, units, every=False)
         found = [
             PricedRun(j, float(self.values[j, run.end]), run) for j, run in enumerate(runs) if run
         ]
         return Priced(total / self.scale, found)
 
     def _total(
-        self, prices: Ints, ends: Ints, *, every: bool
+        self, prices: Ints, ends: Ints, units: Ints, *, every: bool
     ) -> tuple[int, list[CandidateRun | None]]:
         runs = best_runs(
             self.problem, self.classes, self.trials, self.worth, prices, self.floor, ends,
             hints=self.hints, every=every,
         )  # fmt: skip
-        lengths = np.diff(ends, prepend=0)
-        total = int((prices * self.classes.room[:, :, None] * lengths).sum())
+        total = int((prices * units).sum())
         for run, least in zip(runs, self.floor.tolist(), strict=True):
             # a job that must run and cannot: there is no schedule, and nothing to prove
             total += run.gain if run else 0 if least == NEVER else least
         return total, runs
 
-    def bound(self, prices: Floats, ends: Ints) -> Bound:
+    def bound(self, prices: Floats, ends: Ints, units: Ints) -> Bound:
         """The bound of some prices, exactly."""
         integers = self.integers(prices)
-        total, _ = self._total(integers, ends, every=True)
+        total, _ = self._total(integers, ends, units, every=True)
         value = _floored(self.problem, total / Fraction(self.scale))
         record = _record(self.problem, self.classes, integers, ends, self.scale)
         return Bound(float(value), METHOD, record)
@@ -360,7 +365,7 @@ class _Fluid:
         self.problem, self.classes, self.values, self.floor = problem, classes, values, floor
         self.speeds, self.begin = Speeds.of(problem, classes), trials.begin
 
-    def priced(self, prices: Floats, ends: Ints) -> Priced:
+    def priced(self, prices: Floats, ends: Ints, units: Ints) -> Priced:
         """Cheapest completions at some prices."""
         speeds, begin, values = self.speeds, self.begin, self.values
         gains, times = best_completions(speeds, values, self.floor, begin, prices, ends)
@@ -369,16 +374,15 @@ class _Fluid:
             for j, t in enumerate(times.tolist())
             if t >= 0
         ]
-        lengths = np.diff(ends, prepend=0)
-        total = float((prices * self.classes.room[:, :, None] * lengths).sum())
+        total = float((prices * units).sum())
         return Priced(total + float(gains[np.isfinite(gains)].sum()), found)
 
-    def bound(self, prices: Floats, ends: Ints) -> Bound:
+    def bound(self, prices: Floats, ends: Ints, units: Ints) -> Bound:
         """The bound of some prices, a little increased for errors of floats."""
         largest = _largest(self.values, self.floor)
         scale = _scale(largest)
         integers = np.rint(prices * float(scale)).astype(np.int64)
-        value = self.priced(integers / float(scale), ends).bound
+        value = self.priced(integers / float(scale), ends, units).bound
         record = _record(self.problem, self.classes, integers, ends, scale)
         # who verifies it rounds what each job is worth up to such units
         return Bound(value + FLOAT_ERROR * largest + self.floor.size / scale, METHOD, record)
@@ -483,13 +487,14 @@ def _rounded_up(values: Floats, scale: float) -> Ints:
 class _Master:
     """The linear program over the columns so far; values relative to those without a run."""
 
-    def __init__(self, room: Ints, ends: Ints, floor: Floats, unit: float) -> None:
-        self.ends, self.floor, self.unit = ends, floor, unit
-        self.shape = (*room.shape, ends.size)
-        lengths = np.diff(ends, prepend=0)
-        upper = np.concatenate([np.ones(floor.size), (room[:, :, None] * lengths).ravel()])
-        self.highs = program_of_rows(upper)
-        self.highs.setOptionValue("simplex_strategy", 4)  # primal
+    def __init__(self, units: Ints, ends: Ints, floor: Floats, unit: float) -> None:
+        self.ends, self.floor, self.unit, self.shape = ends, floor, unit, units.shape
+        upper = np.concatenate([np.ones(floor.size), units.ravel()])
+        none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
+        lower = np.full(upper.size, -np.inf)
+        self.highs = new({"presolve": "off", "simplex_strategy": 4})  # primal
+        self.highs.addRows(upper.size, lower, upper, 0, no_entries, none, np.zeros(0))
+        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self.columns: list[PricedRun] = []
         self.seen: set[Any] = set()
 
@@ -533,45 +538,52 @@ def _key(column: PricedRun) -> Any:
     return column.job, column.run if isinstance(column.run, CandidateRun) else column.run.key
 
 
-def program_of_rows(upper: Floats) -> Any:
-    """Return a program of rows <= upper in HiGHS, without columns, to be maximised."""
-    highs = new({"presolve": "off"})
-    none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
-    lower = np.full(upper.size, -np.inf)
-    highs.addRows(upper.size, lower, upper, 0, no_entries, none, np.zeros(0))
-    highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-    return highs
+class ColumnSearch:
+    """Columns and prices so far.
 
+    Parameters
+    ----------
+    problem : Irmp
+    classes : Classes
+    trials : Trials
+    floor : (jobs,) floats
+        What jobs earn at no cost; minus infinity of those that must run.
+    slots : int
+        How many are looked at.
+    deadline : float
+        By ``time.monotonic``.
+    """
 
-class _Search:
-    """Columns and prices so far."""
-
-    def __init__(self, problem: Irmp, slots: int, deadline: float) -> None:
-        self.deadline, self.classes = deadline, Classes.of(problem)
-        trials = Trials.of(problem, self.classes)
-        values = _values(problem, _soonest(problem, self.classes, trials), slots)
-        floor = floors(problem, self.classes, trials, slots)
+    def __init__(
+        self, problem: Irmp, classes: Classes, trials: Trials, floor: Floats, slots: int,
+        deadline: float = math.inf,
+    ) -> None:  # fmt: skip
+        self.deadline, self.classes = deadline, classes
+        values = _values(problem, _soonest(problem, classes, trials), slots)
         kind = _Fluid if problem.preemptive else _Runs
-        self.pricer = kind(problem, self.classes, trials, values, floor)
+        self.pricer = kind(problem, classes, trials, values, floor)
         self.largest = _largest(values, floor)
         #: (jobs,): what a job is worth without a run, very little where it must run
         self.floor = np.where(np.isfinite(floor), floor, -FORCED * self.largest)
-        self.ends = np.array([slots])
+        self.ends, self.units = np.array([slots]), np.zeros((len(classes), 2, 1), dtype=np.int64)
         #: (classes, 2, blocks): those of the best bound
-        self.prices, self.best = np.zeros((len(self.classes), 2, 1)), math.inf
+        self.prices, self.best = np.zeros((len(classes), 2, 1)), math.inf
         self.columns: Sequence[PricedRun] = ()
         self.x, self.value, self.iterations, self.converged = np.zeros(0), -math.inf, 0, False
         self.history = History(time.perf_counter())
 
-    def solve(self, ends: Ints, tolerance: float) -> None:
-        """Generate columns over blocks with these ends, from what is known."""
+    def solve(self, ends: Ints, units: Ints, tolerance: float, rounds: int = ROUNDS) -> None:
+        """Generate columns, from what is known, over blocks with these ends.
+
+        `units` has (classes, 2, blocks) slots of workers and PSs.
+        """
         at = np.searchsorted(self.ends, ends - 1, side="right")
-        self.prices, self.ends = self.prices[:, :, at], ends
+        self.prices, self.ends, self.units = self.prices[:, :, at], ends, units
         unit = 2.0 ** min(-round(math.log2(self.largest / max(self.floor.size, 1))), MOST_BITS)
-        master = _Master(self.classes.room, ends, self.floor, unit)
+        master = _Master(units, ends, self.floor, unit)
         master.add(self.columns)
         smoothing = SMOOTHING
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             if self.iterations and time.monotonic() >= self.deadline:
                 break
             solved = master.solve(self.deadline - time.monotonic())
@@ -597,28 +609,36 @@ class _Search:
 
     def _round(self, prices: Floats, master: _Master) -> int:
         """Price once; return how many columns are new."""
-        lengths = np.diff(self.ends, prepend=0)
-        spent = float((prices * self.classes.room[:, :, None] * lengths).sum())
+        spent = float((prices * self.units).sum())
         prices = prices * min(1.0, MOST * self.largest / max(spent, 1e-300))
-        priced = self.pricer.priced(prices, self.ends)
+        priced = self.pricer.priced(prices, self.ends, self.units)
         self.iterations += 1
         if priced.bound < self.best:
             self.best, self.prices = priced.bound, prices
             self.history.note(bound=priced.bound)
         return master.add(priced.columns)
 
-    def result(self) -> Columns:
-        """What was found."""
-        weight, start = np.zeros((2, self.floor.size))
+    @property
+    def solution(self) -> list[tuple[PricedRun, float]]:
+        """The runs of the last program, and how much of each."""
         found = zip(self.columns, self.x.tolist(), strict=False)
-        runs = tuple((column, x) for column, x in found if x > LEAST)
-        for column, x in runs:
+        return [(column, x) for column, x in found if x > LEAST]
+
+    def starts(self) -> Floats:
+        """Mean start of each job; infinite where it has none."""
+        weight, start = np.zeros((2, self.floor.size))
+        for column, x in self.solution:
             weight[column.job] += x
             start[column.job] += x * column.run.start
         some = weight > LEAST
-        mean = np.where(some, start / np.where(some, weight, 1.0), np.inf)
+        mean: Floats = np.where(some, start / np.where(some, weight, 1.0), np.inf)
+        return mean
+
+    def result(self) -> Columns:
+        """What was found."""
         return Columns(
-            bound=self.pricer.bound(self.prices, self.ends), value=self.value, prices=self.prices,
-            ends=self.ends, classes=self.classes, start=mean, runs=runs,
-            iterations=self.iterations, converged=self.converged, history=self.history,
+            bound=self.pricer.bound(self.prices, self.ends, self.units), value=self.value,
+            prices=self.prices, ends=self.ends, classes=self.classes, start=self.starts(),
+            runs=tuple(self.solution), iterations=self.iterations, converged=self.converged,
+            history=self.history,
         )  # fmt: skip
