@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ from .metrics.parts import Line, over_segments, users_with_jobs
 from .run import EventKind, Ints, Run
 from .segments import segments_of
 from .speeds import job_speeds, models_of
-from .waits_core import Asked, Block, Pool, Sweep, finish, follow_back
+from .waits_core import Asked, Block, Pool, Sweep, follow_back
 
 __all__ = ["REASONS", "Wait", "longest_waits"]
 
@@ -345,12 +346,11 @@ class _History:
             begun=np.full(self.times.size, -1, dtype=np.int64),
             place=np.array([self.times.size - 1, 0], dtype=np.int64),
         )
-        for plan in _backwards(self.plan):
+        for plan in chain(_backwards(self.plan), [Schedule.of(())]):
             start, end = (np.searchsorted(self.times, times) for times in (plan.start, plan.end))
             block = Block(plan.job, start, end, plan.ptr, plan.node, plan.gpus)
             if not follow_back(block, asked, pool, sweep):
                 raise ValueError("waits: the run holds many more GPUs at once than there are")
-        finish(asked, pool, sweep)
         np.cumsum(sweep.held, axis=2, dtype=np.int32, out=sweep.held)
         return sweep
 

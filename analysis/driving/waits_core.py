@@ -132,7 +132,10 @@ def _add(sweep: Sweep, j: int, row: int, begin: int, end: int, held: int) -> Non
 
 @tiered(seconds=3, most=400_000)
 def follow_back(block: Block, asked: Asked, pool: Pool, sweep: Sweep) -> bool:
-    """Go back in time through segments; False where more is held at once than there are slots."""
+    """Go back in time through segments, to the first time where there are none.
+
+    False where more is held at once than there are slots.
+    """
     for i in range(block.job.size - 1, -1, -1):
         while sweep.place[0] >= block.end[i]:
             _step_back(asked, pool, sweep)
@@ -148,11 +151,6 @@ def follow_back(block: Block, asked: Asked, pool: Pool, sweep: Sweep) -> bool:
             sweep.slots[slot, 0] = sweep.begun[block.start[i]]
             sweep.slots[slot, 1], sweep.slots[slot, 2] = node, gpus
             sweep.begun[block.start[i]] = slot
-    return True
-
-
-@tiered(seconds=3, most=400_000)
-def finish(asked: Asked, pool: Pool, sweep: Sweep) -> None:
-    """Go back to the first time."""
-    while sweep.place[0] >= 0:
+    while block.job.size == 0 and sweep.place[0] >= 0:
         _step_back(asked, pool, sweep)
+    return True
