@@ -5,7 +5,6 @@ form            optimum     what it says
 ==============  ==========  ====================================================================
 ``columns``     exact       (5): choose one run a job from all that are worth choosing
 ``literal``     exact       (3) and (4) slot by slot, with columns of completion times
-``aggregated``  a bound     (5) with one row of capacity for all identical nodes together
 ``dual``        a bound     (6), the dual of (5) without (5d): prices of nodes and slots
 ==============  ==========  ====================================================================
 
@@ -29,10 +28,6 @@ less would take a slot longer (of those outside the parameter servers' node one 
 and to the last slots that it needs. What is left is a column. `embed` writes the run itself where
 it is one, and one that it can be cut down to where it is not: both earn the same.
 
-``aggregated`` keeps of a column what it takes of each class of nodes, which is at most what the
-nodes of the class hold, with the parameter servers on one of them. Nodes with room in all, but
-not in one, pass it.
-
 With ``problem.alone`` each form has one more row per user, and ``dual`` a variable nu for it:
 
     min sum mu + sum C eta - sum alone nu,  mu_j >= (1 + nu_u) f_j - sum eta y - sum eta z.
@@ -49,7 +44,7 @@ import pyomo.environ as pyo
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
-from ..rows import constraint_of
+from ..rows import constraint_of, write
 from .problem import Irmp, divisions, parameter_servers
 
 __all__ = ["build"]
@@ -89,16 +84,9 @@ def build(problem: Irmp, form: str) -> Model[Schedule]:
     forms: dict[str, Callable[..., Model[Schedule]]] = {
         "columns": _columns,
         "literal": _literal,
-        "aggregated": _aggregated,
         "dual": _dual,
     }
     return forms[form](problem, problem.horizon)
-
-
-def _write(variable: Any, values: Mapping[Any, float]) -> None:
-    """Set a whole indexed variable; what is not named is 0."""
-    for key in variable:
-        variable[key].set_value(values.get(key, 0), skip_validation=True)
 
 
 def _row(doc: str, rule: Callable[..., Any], *sets: Any) -> Any:
@@ -115,23 +103,14 @@ def _add_sharing(m: Any, problem: Irmp, earned: Mapping[str, Iterable[Any]]) -> 
 
 
 def _write_sharing(m: Any, problem: Irmp, schedule: Schedule) -> None:
-    _write(m.v_earned, problem.earnings(schedule))
+    write(m.v_earned, problem.earnings(schedule))
 
 
 # -- columns ---------------------------------------------------------------------------------------
 
 
-class JobGroup(NamedTuple):
-    """Nodes that a row of capacity is for: one, or a class of equal ones."""
-
-    model: str
-    gpus: int
-    ps: int
-    nodes: tuple[int, ...]
-
-
 class RunColumn(NamedTuple):
-    """A run of a job, with the workers and parameter servers that it takes of each group."""
+    """A run of a job, with the workers and parameter servers that it takes of each node."""
 
     job: int
     start: int
@@ -140,33 +119,19 @@ class RunColumn(NamedTuple):
     ps: tuple[int, ...]
 
 
-def each_node(problem: Irmp) -> list[JobGroup]:
-    """Return a group for each node."""
-    nodes = problem.instance.cluster.nodes
-    return [JobGroup(node.model, node.gpus, node.ps, (s,)) for s, node in enumerate(nodes)]
-
-
-def node_classes(problem: Irmp) -> list[JobGroup]:
-    """Return a group for all nodes of one type, with equally many workers and PSs."""
-    members: dict[tuple[str, int, int], list[int]] = {}
-    for s, node in enumerate(problem.instance.cluster.nodes):
-        members.setdefault((node.model, node.gpus, node.ps), []).append(s)
-    return [JobGroup(*key, tuple(nodes)) for key, nodes in members.items()]
-
-
-def columns(problem: Irmp, groups: Sequence[JobGroup], horizon: int) -> list[RunColumn]:
+def columns(problem: Irmp, horizon: int) -> list[RunColumn]:
     """Return the runs of all jobs that are worth choosing, by job, start and size."""
     found: list[RunColumn] = []
     for j in range(len(problem.jobs)):
         first = problem.earliest(j)
         shapes: dict[tuple[int, tuple[int, ...], int], int] = {}
-        for slots, workers, host, ps in _shapes(problem, j, groups, horizon - first):
+        for slots, workers, host, ps in _shapes(problem, j, horizon - first):
             key = slots, workers, host
             shapes[key] = min(ps, shapes.get(key, ps))
             if len(found) + len(shapes) > MODEL_LIMIT:
                 _refuse_columns()
         for (slots, workers, host), ps in shapes.items():
-            held = tuple(ps if g == host else 0 for g in range(len(groups)))
+            held = tuple(ps if s == host else 0 for s in range(len(workers)))
             starts = range(first, horizon - slots + 1)
             if len(found) + len(starts) > MODEL_LIMIT:
                 _refuse_columns()
@@ -178,12 +143,11 @@ def _refuse_columns() -> None:
     raise NoModel(f"Irmp: there are more than {MODEL_LIMIT} runs to choose from, too many")
 
 
-def _shapes(
-    problem: Irmp, j: int, groups: Sequence[JobGroup], limit: int
-) -> Iterator[tuple[int, tuple[int, ...], int, int]]:
-    """(slots, workers of each group, host's group, its PSs) of up to `limit` slots."""
+def _shapes(problem: Irmp, j: int, limit: int) -> Iterator[tuple[int, tuple[int, ...], int, int]]:
+    """(slots, workers of each node, host, its PSs) of up to `limit` slots."""
+    servers = problem.instance.cluster.nodes
     for model in problem.models:
-        there = sum(group.gpus * len(group.nodes) for group in groups if group.model == model)
+        there = sum(node.gpus for node in servers if node.model == model)
         for nodes in (1, 2):
             before = limit + 1
             for workers in range(1, min(problem.jobs[j].gpus, there) + 1):
@@ -191,39 +155,36 @@ def _shapes(
                 if slots >= before:
                     continue
                 before = slots
-                for host in range(len(groups)):
-                    for held, ps in _holdings(problem, groups, host, workers, nodes, model):
+                for host in range(len(servers)):
+                    for held, ps in _holdings(problem, host, workers, nodes, model):
                         yield slots, held, host, ps
 
 
 def _holdings(
-    problem: Irmp, groups: Sequence[JobGroup], host: int, workers: int, nodes: int, model: str
+    problem: Irmp, host: int, workers: int, nodes: int, model: str
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Ways to hold so many workers of type `model`, PSs in group `host`: central, or spread."""
-    here = groups[host]
+    """Ways to hold so many workers of type `model`, PSs on node `host`: central, or spread."""
+    servers = problem.instance.cluster.nodes
+    here = servers[host]
     most = here.gpus if here.model == model else 0
     if nodes == 1:
         if workers <= most and here.ps:
-            yield tuple(workers if g == host else 0 for g in range(len(groups))), 1
+            yield tuple(workers if s == host else 0 for s in range(len(servers))), 1
         return
-    room = [
-        group.gpus * (len(group.nodes) - (g == host)) if group.model == model else 0
-        for g, group in enumerate(groups)
-    ]
+    room = [node.gpus if s != host and node.model == model else 0 for s, node in enumerate(servers)]
     for inside in range(min(workers - 1, most) + 1):
         outside = workers - inside
         ps = parameter_servers(outside, problem.worker_bandwidth, problem.ps_bandwidth)
         if ps <= here.ps:
             for rest in divisions(outside, room):
-                yield tuple(n + inside * (g == host) for g, n in enumerate(rest)), ps
+                yield tuple(n + inside * (s == host) for s, n in enumerate(rest)), ps
 
 
 class _Cut:
     """Finds the column that a run is, or can be cut down to."""
 
-    def __init__(self, groups: Sequence[JobGroup], found: Sequence[RunColumn]) -> None:
-        self.group = {s: g for g, group in enumerate(groups) for s in group.nodes}
-        self.groups = len(groups)
+    def __init__(self, servers: int, found: Sequence[RunColumn]) -> None:
+        self.servers = servers
         self.ends: dict[tuple[int, int], list[int]] = defaultdict(list)
         for i, column in enumerate(found):
             self.ends[column.job, column.end].append(i)
@@ -231,10 +192,10 @@ class _Cut:
 
     def __call__(self, row: Segment) -> int | None:
         """Return the number of the column, the largest where there are several."""
-        held = [[0] * self.groups, [0] * self.groups]
+        held = [[0] * self.servers, [0] * self.servers]
         for kind, counts in zip(held, (row.gpus, row.ps or {}), strict=True):
             for s, count in counts.items():
-                kind[self.group[s]] += count
+                kind[s] += count
         most = (-row.start, *held[0], *held[1])
         within = [
             (sum(column.workers), -column.start, i)
@@ -248,10 +209,10 @@ class _Cut:
         return max(within)[-1] if within else None
 
 
-def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) -> tuple[Any, Any]:
-    """(5) over groups of nodes, and its columns."""
-    found = columns(problem, groups, horizon)
-    m: Any = pyo.ConcreteModel(name=name)
+def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
+    """(5) over all nodes."""
+    found = columns(problem, horizon)
+    m: Any = pyo.ConcreteModel(name="IRMP, columns")
     m.jobs = pyo.RangeSet(0, len(problem.jobs) - 1)
     m.x_run = pyo.Var(range(len(found)), domain=pyo.Binary, doc="(5d) o_j with a schedule")
     m.x_job = pyo.Var(m.jobs, domain=pyo.Binary, doc="(4a) o_j")
@@ -261,7 +222,7 @@ def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) 
     rows = _capacity_terms(found)
     for kind, label, what in ((0, "workers", "(5a) workers"), (1, "ps", "(5b) PSs")):
         keys = sorted(key[1:] for key in rows if key[0] == kind)
-        setattr(m, label, _row(f"{what} of a server", _capacity(groups, rows, kind), keys))
+        setattr(m, label, _row(f"{what} of a server", _capacity(problem, rows, kind), keys))
     runs: dict[int, list[int]] = {j: [] for j in m.jobs}
     for i, column in enumerate(found):
         runs[column.job].append(i)
@@ -275,7 +236,11 @@ def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) 
     for i, column in enumerate(found):
         earned[problem.user(column.job)].append(worth[i] * m.x_run[i])
     _add_sharing(m, problem, earned)
-    return m, found
+
+    def extract() -> Schedule:
+        return Schedule.of(_segment(found[i]) for i in m.x_run if m.x_run[i].value > 0.5)
+
+    return Model(m, "pyomo", "columns", True, extract, _writer(m, problem, found))
 
 
 def _add_all_jobs(m: Any, problem: Irmp) -> None:
@@ -287,7 +252,7 @@ def _add_all_jobs(m: Any, problem: Irmp) -> None:
 def _capacity_terms(
     found: Sequence[RunColumn],
 ) -> dict[tuple[int, int, int], list[tuple[int, int]]]:
-    """(count, column) by kind (0 workers, 1 PSs), group and slot."""
+    """(count, column) by kind (0 workers, 1 PSs), node and slot."""
     rows: dict[tuple[int, int, int], list[tuple[int, int]]] = defaultdict(list)
     for i, column in enumerate(found):
         for count, key in _uses(column):
@@ -296,31 +261,30 @@ def _capacity_terms(
 
 
 def _uses(column: RunColumn) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """How much a run takes, by kind (0 workers, 1 PSs), group and slot."""
+    """How much a run takes, by kind (0 workers, 1 PSs), node and slot."""
     for kind, held in enumerate((column.workers, column.ps)):
         for g, count in enumerate(held):
             for t in range(column.start, column.end) if count else ():
                 yield count, (kind, g, t)
 
 
-def _capacity(groups: Sequence[JobGroup], rows: Any, kind: int) -> Callable[..., Any]:
-    def rule(m: Any, g: int, t: int) -> Any:
-        held = pyo.quicksum(count * m.x_run[i] for count, i in rows[kind, g, t])
-        return held <= _group_capacity(groups[g])[kind]
+def _capacity(problem: Irmp, rows: Any, kind: int) -> Callable[..., Any]:
+    def rule(m: Any, s: int, t: int) -> Any:
+        held = pyo.quicksum(count * m.x_run[i] for count, i in rows[kind, s, t])
+        return held <= _there(problem, s)[kind]
 
     return rule
 
 
-def _group_capacity(group: JobGroup) -> tuple[int, int]:
-    """Workers and PSs of all nodes of a group."""
-    return group.gpus * len(group.nodes), group.ps * len(group.nodes)
+def _there(problem: Irmp, s: int) -> tuple[int, int]:
+    """Workers and PSs of a node."""
+    node = problem.instance.cluster.nodes[s]
+    return node.gpus, node.ps
 
 
-def _writer(
-    m: Any, problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunColumn]
-) -> Callable[[Schedule], None]:
+def _writer(m: Any, problem: Irmp, found: Sequence[RunColumn]) -> Callable[[Schedule], None]:
     """The `embed` of (5): a run that is no column has o_j = 1 and no schedule."""
-    cut = _Cut(groups, found)
+    cut = _Cut(len(problem.instance.cluster.nodes), found)
 
     def embed(schedule: Schedule) -> None:
         runs: dict[int, int] = defaultdict(int)
@@ -330,22 +294,11 @@ def _writer(
             i = cut(row)
             if i is not None:
                 runs[i] += 1
-        _write(m.x_run, runs)
-        _write(m.x_job, jobs)
+        write(m.x_run, runs)
+        write(m.x_job, jobs)
         _write_sharing(m, problem, schedule)
 
     return embed
-
-
-def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
-    """(5) over all nodes."""
-    groups = each_node(problem)
-    m, found = _chosen(problem, groups, horizon, "IRMP, columns")
-
-    def extract() -> Schedule:
-        return Schedule.of(_segment(found[i]) for i in m.x_run if m.x_run[i].value > 0.5)
-
-    return Model(m, "pyomo", "columns", True, extract, _writer(m, problem, groups, found))
 
 
 def _segment(column: RunColumn) -> Segment:
@@ -356,33 +309,20 @@ def _segment(column: RunColumn) -> Segment:
     return Segment(column.job, column.start, column.end, gpus, ps=ps)
 
 
-def _aggregated(problem: Irmp, horizon: int) -> Model[Schedule]:
-    """(5) over classes of nodes."""
-    groups = node_classes(problem)
-    m, found = _chosen(problem, groups, horizon, "IRMP, aggregated")
-
-    def extract() -> Schedule:
-        raise ValueError("Irmp: a solution of form 'aggregated' does not say which servers")
-
-    embed = _writer(m, problem, groups, found)
-    return Model(m, "pyomo", "aggregated", False, extract, embed, relaxation=True)
-
-
 # -- (6), prices -----------------------------------------------------------------------------------
 
 
 def _dual(problem: Irmp, horizon: int) -> Model[Schedule]:
     """(6); `embed` writes prices of 0, at which every job earns its most."""
-    groups = each_node(problem)
-    found = columns(problem, groups, horizon)
-    m = _dual_model(problem, groups, found)
+    found = columns(problem, horizon)
+    m = _dual_model(problem, found)
 
     def extract() -> Schedule:
         raise ValueError("Irmp: a solution of form 'dual' are prices, and nobody runs")
 
     def embed(schedule: Schedule) -> None:
         for variable in m.component_objects(pyo.Var):
-            _write(variable, {})
+            write(variable, {})
         for column in found:
             worth = problem.value(column.job, column.end)
             m.mu[column.job].set_value(max(m.mu[column.job].value, worth))
@@ -390,7 +330,7 @@ def _dual(problem: Irmp, horizon: int) -> Model[Schedule]:
     return Model(m, "pyomo", "dual", False, extract, embed, relaxation=True)
 
 
-def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunColumn]) -> Any:
+def _dual_model(problem: Irmp, found: Sequence[RunColumn]) -> Any:
     m: Any = pyo.ConcreteModel(name="IRMP, dual")
     m.jobs = pyo.RangeSet(0, len(problem.jobs) - 1)
     keys = sorted(_capacity_terms(found))
@@ -401,7 +341,7 @@ def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunCo
     m.nu = pyo.Var(list(problem.alone), domain=prices, doc="price of the sharing incentive")
     m.objective = pyo.Objective(
         expr=pyo.quicksum(m.mu[j] for j in m.jobs)
-        + pyo.quicksum(_group_capacity(groups[g])[kind] * m.eta[kind, g, t] for kind, g, t in keys)
+        + pyo.quicksum(_there(problem, s)[kind] * m.eta[kind, s, t] for kind, s, t in keys)
         - pyo.quicksum(problem.alone[u] * m.nu[u] for u in m.nu),
         sense=pyo.minimize,
         doc="(6)",
@@ -696,5 +636,5 @@ def _write_literal(m: Any, problem: Irmp, schedule: Schedule) -> None:
         "y_workers", "z_ps", "zeta", "x_job", "x_start", "x_end", "z_run", "z_host", "z_used",
         "v_rate", "v_ps_type",
     ):  # fmt: skip
-        _write(m.component(name), found[name])
+        write(m.component(name), found[name])
     _write_sharing(m, problem, schedule)

@@ -276,7 +276,7 @@ class Irmp(Described):
 
     sense: ClassVar[Sense] = Sense.MAX
     goal: ClassVar[Goal] = Goal("true revenue", time="slots")
-    forms: ClassVar[tuple[str, ...]] = ("columns", "literal", "aggregated", "dual")
+    forms: ClassVar[tuple[str, ...]] = ("columns", "literal", "dual")
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):

@@ -22,7 +22,6 @@ from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import branch_and_bound
 
 EXACT = ("columns", "literal")
-BOUNDS = ("aggregated", "dual")
 
 
 @cache
@@ -87,23 +86,12 @@ def test_the_random_problems_are_worth_trying() -> None:
     assert runs.count(None) >= 20
 
 
-@pytest.mark.parametrize("form", BOUNDS)
 @each_seed(range(40))
-def test_relaxations_are_never_below_the_optimum(form: str, seed: int) -> None:
-    result = branch_and_bound(tiny(seed), params=ExactParams(form=form))
+def test_the_dual_is_never_below_the_optimum(seed: int) -> None:
+    result = branch_and_bound(tiny(seed), params=ExactParams(form="dual"))
     assert result.solution is None
     assert result.bound is not None
     assert result.bound.value >= optimum(seed) - 1e-6
-
-
-def test_room_on_several_servers_is_room_for_the_aggregated_form_only() -> None:
-    """Two servers of 3 workers: of three jobs with 2 workers in one slot, two fit."""
-    jobs = [job(f"j{i}", epochs=1, utility=Linear(0, 10)) for i in range(3)]
-    problem = problem_of([(3, 3)] * 2, jobs, horizon=1)
-    assert revenue_optimum.optimum(problem)[0] == 20  # type: ignore[index]
-    assert branch_and_bound(problem).objective == 20
-    assert proven(problem, "dual") == pytest.approx(30)
-    assert proven(problem, "aggregated") == 30
 
 
 def test_half_jobs_pay_for_prices() -> None:
@@ -111,7 +99,6 @@ def test_half_jobs_pay_for_prices() -> None:
     jobs = [job(f"j{i}", utility=Linear(0, 10)) for i in range(2)]
     problem = problem_of([(3, 2)], jobs, horizon=1)
     assert branch_and_bound(problem).objective == 10
-    assert proven(problem, "aggregated") == 10
     assert proven(problem, "dual") == pytest.approx(15)
 
 
@@ -125,20 +112,11 @@ def linear_optimum(problem: Irmp, form: str) -> float:
 
 @each_seed(range(12))
 def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
-    """(6) and (5) without (5d) have one optimum; and with equal servers, so have their classes."""
+    """(6) and (5) without (5d) have one optimum."""
     problem = tiny(seed)
     dual = branch_and_bound(problem, params=ExactParams(form="dual")).bound
     assert dual is not None
     assert linear_optimum(problem, "columns") == pytest.approx(dual.value)
-    first = problem.instance.cluster.nodes[0]
-    nodes = [replace(first, id=f"s{i}") for i in range(3)]
-    instance = gs.Instance(gs.Cluster(nodes), problem.jobs, users=problem.instance.users)
-    equal = Irmp(instance, horizon=5, owners=[problem.users[0]] * 3, ps_bandwidth=2)
-    dual = branch_and_bound(equal, params=ExactParams(form="dual")).bound
-    assert dual is not None
-    assert linear_optimum(equal, "aggregated") == pytest.approx(dual.value, abs=1e-6)
-    small, large = (len(equal.build(form).native.x_run) for form in ("aggregated", "columns"))
-    assert small < large or large == 0
 
 
 @pytest.mark.parametrize("form", EXACT)
@@ -194,8 +172,8 @@ def test_nobody_earns_less_than_alone(
     result = branch_and_bound(problem, params=ExactParams(form=form))
     assert result.objective == optimum
     assert result.status.value == ("infeasible" if optimum is None else "optimal")
-    for bound in BOUNDS if optimum is not None else ():
-        assert proven(problem, bound) >= optimum - 1e-6
+    if optimum is not None:
+        assert proven(problem, "dual") >= optimum - 1e-6
 
 
 def test_the_sharing_incentive_has_a_price() -> None:
@@ -215,7 +193,7 @@ def test_a_user_without_jobs_earns_nothing() -> None:
         horizon=2,
         alone={"u": 1},
     )
-    for form in (*EXACT, "aggregated"):
+    for form in EXACT:
         assert branch_and_bound(problem, params=ExactParams(form=form)).status.value == "infeasible"
         fine = branch_and_bound(replace(problem, alone={"u": 0}), params=ExactParams(form=form))
         assert fine.status.value in ("optimal", "unknown")
@@ -242,8 +220,7 @@ def test_promises_of_random_problems_are_kept(seed: int) -> None:
         assert result.objective == pytest.approx(found[0])
         earned = promised.earnings(result.solution)
         assert all(earned[u] >= least - 1e-6 for u, least in alone.items())
-    for form in BOUNDS:
-        assert proven(promised, form) >= found[0] - 1e-6
+    assert proven(promised, "dual") >= found[0] - 1e-6
 
 
 # -- checker and models ----------------------------------------------------------------------------
@@ -396,7 +373,7 @@ def test_columns_by_brute_force(seed: int) -> None:
         for shape in revenue_optimum.needed(list(revenue_optimum.shapes(problem, j)))
         for start in range(revenue_optimum.first_slot(problem, j), horizon - shape.slots + 1)
     }
-    found = irmp_forms.columns(problem, irmp_forms.each_node(problem), horizon)
+    found = irmp_forms.columns(problem, horizon)
     assert len(found) == len(set(found))
     assert set(map(tuple, found)) >= listed
     for column in found:  # a spread run is one, though a central one may be faster
@@ -405,11 +382,10 @@ def test_columns_by_brute_force(seed: int) -> None:
         assert shape in set(revenue_optimum.shapes(problem, column.job))
 
 
-@pytest.mark.parametrize("form", BOUNDS)
 @each_seed(range(12))
-def test_every_schedule_is_one_of_the_relaxations(form: str, seed: int) -> None:
+def test_every_schedule_is_one_of_the_dual(seed: int) -> None:
     problem = tiny(seed)
-    model = problem.build(form)
+    model = problem.build("dual")
     broken = Broken(model.native)
     assert model.relaxation
     assert not model.exact
@@ -418,7 +394,7 @@ def test_every_schedule_is_one_of_the_relaxations(form: str, seed: int) -> None:
             model.embed(schedule)
             assert broken() == set()
             assert pyo.value(model.native.objective) >= problem.objective(schedule) - 1e-9
-    with pytest.raises(ValueError, match=f"form '{form}'"):
+    with pytest.raises(ValueError, match="form 'dual'"):
         model.extract()
 
 
@@ -579,14 +555,14 @@ def test_3i_as_printed_wants_a_parameter_server_on_every_server() -> None:
 # -- refused ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [*EXACT, *BOUNDS])
+@pytest.mark.parametrize("form", [*EXACT, "dual"])
 def test_what_cannot_be_built_is_refused(form: str) -> None:
     problem = problem_of([(2, 2)] * 2, [job("a")])
     with pytest.raises(ValueError, match=f"horizon=None, form '{form}' needs one"):
         replace(problem, horizon=None).build(form)
     with pytest.raises(ValueError, match=f"preemptive=True, which form '{form}' does not know"):
         replace(problem, preemptive=True).build(form)
-    with pytest.raises(ValueError, match=r"form='x' is not one of columns, literal, aggregated"):
+    with pytest.raises(ValueError, match=r"form='x' is not one of columns, literal, dual"):
         problem.build("x")
 
 
@@ -599,6 +575,3 @@ def test_large_models_are_refused() -> None:
         long.build("literal")
     with pytest.raises(ValueError, match=r"more than 50000 runs to choose from"):
         long.build("dual")
-    assert len(
-        problem_of([(8, 8)] * 12, [job("a", gpus=50)], horizon=9).build("aggregated").native.x_run
-    )
