@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from called import called
-from command_line import assert_refused
 
 Describe = Callable[..., tuple[int, str, str]]
 
@@ -59,16 +58,6 @@ def test_jobs_can_be_left_out(describe: Describe) -> None:
     assert "left out, user vc2: 1, " in out
 
 
-def test_a_reader_gets_its_options(describe: Describe) -> None:
-    job = ["a", "python3 main.py", "--steps", "1", "6600", "0.0", "2"]
-    Path("a.trace").write_text("\t".join(job) + "\n")
-    Path("speeds.csv").write_text("job_type,steps_per_second\na,66\n")
-    gavel = ("a.trace", "--reader", "gavel", "--reader-option", "steps_per_second=speeds.csv")
-    code, out, err = describe(*gavel)
-    assert (code, err) == (0, "")
-    assert "100 s" in out  # 6,600 / 66
-
-
 def test_the_files_are_written(describe: Describe) -> None:
     code, out, err = describe(*TRACE, "--json", "d.json", "--plot", "d.svg")
     assert (code, err) == (0, "")
@@ -82,12 +71,3 @@ def test_the_files_are_written(describe: Describe) -> None:
     assert before == [Path(name).read_bytes() for name in ("d.json", "d.svg")]
     assert describe(*TRACE, "--plot", "d.PNG")[0] == 0
     assert Path("d.PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.mark.parametrize("field", ["duration", "submit", "gpus"])
-def test_numbers_of_twenty_digits_are_refused_with_line_and_rule(
-    describe: Describe, field: str
-) -> None:
-    row = {"submit": "0", "duration": "9", "gpus": "1", field: "12345678901234567890"}
-    Path("a.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
-    assert_refused(describe("a.csv"), "error: a.csv: line 2: .*(is above|is neither below)")

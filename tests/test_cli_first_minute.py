@@ -55,12 +55,6 @@ def test_the_missing_row_says_how_many_gpus_were_in_use(call: Any) -> None:
     assert "8 of 8 were in use" in out
 
 
-def test_states_that_are_not_kept_are_named(call: Any) -> None:
-    code, out, _ = call("convert", "jobs.swf")
-    assert code == 0
-    assert "not kept: final states" in out
-
-
 def test_without_pyarrow_there_is_one_line(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)

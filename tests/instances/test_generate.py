@@ -155,36 +155,6 @@ def test_the_seed_decides_everything() -> None:
     assert instance.jobs[0].iterations == rng.integers(low, high + 1)
 
 
-def test_wrong_parameters_are_refused() -> None:
-    cluster = Cluster.of_sizes([16])
-    with pytest.raises(ValueError, match=r"jobs=160: gpus=32 exceeds the cluster's 16"):
-        rar_workload(cluster)
-    with pytest.raises(ValueError, match="jobs=0 is below 1"):
-        rar_workload(cluster, jobs=0)
-    with pytest.raises(TypeError, match=r"jobs=2\.5 is not an integer"):
-        rar_workload(cluster, jobs=2.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="variant='C' is not one of 'A', 'B'"):
-        rar_workload(cluster, variant="C")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"extra=\(0\.2, 0\.1\) is not a range"):
-        rar_workload(cluster, extra=(0.2, 0.1))
-    with pytest.raises(ValueError, match="seed=-1 is below 0"):
-        rar_workload(cluster, jobs=1, seed=-1)
-    with pytest.raises(ValueError, match="servers=0 is below 1"):
-        paper_cluster(0, seed=0)
-    with pytest.raises(ValueError, match="per_day=0 is not a positive number"):
-        philly_workload(cluster, per_day=0)
-    with pytest.raises(ValueError, match="jobs=-1 is below 0"):
-        philly_workload(cluster, jobs=-1)
-    with pytest.raises(ValueError, match="load=nan is not a positive number"):
-        philly_workload(cluster, load=math.nan)
-    with pytest.raises(ValueError, match=r"per_day=5 and load=0\.8: each follows from the other"):
-        philly_workload(cluster, per_day=5, load=0.8)
-    with pytest.raises(ValueError, match="jobs=-1 is below 0"):
-        venus_workload(jobs=-1)
-    with pytest.raises(ValueError, match="days=0 is below 1"):
-        venus_workload(days=0)
-
-
 # --- the Philly-like workload --------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -262,41 +261,3 @@ def test_there_may_be_no_jobs() -> None:
         name="revenue-linear-0x1x1-seed0",
     )
     assert parameters["owners"] == ("u0",)
-
-
-# --- refusals ------------------------------------------------------------------------------------
-
-WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "jobs": ({"jobs": -1}, ValueError, "jobs=-1 is below 0"),
-    "jobs type": ({"jobs": 3.0}, TypeError, "jobs=3.0 is not an integer"),
-    "servers": ({"servers": 0}, ValueError, "servers=0 is below 1"),
-    "servers type": ({"servers": True}, TypeError, "servers=True is not an integer"),
-    "users": ({"users": 0}, ValueError, "users=0 is below 1"),
-    "users type": ({"users": "a"}, TypeError, "users='a' is not an integer"),
-    "no users": ({"users": []}, ValueError, "users=0 is below 1"),
-    "few servers": (
-        {"servers": 13},
-        ValueError,
-        "servers=13 are fewer than the 14 users, each owns one",
-    ),
-    "same users": (
-        {"users": ["a", "a"]},
-        ValueError,
-        "instance: user id 'a' occurs 2 times, ids are unique",
-    ),
-    "utility": (
-        {"utility": "concave"},
-        ValueError,
-        "utility='concave' is not one of 'linear', 'convex'",
-    ),
-    "utility without jobs": ({"jobs": 0, "utility": ""}, ValueError, "utility='' is not one of"),
-    "seed": ({"seed": -1}, ValueError, "seed=-1 is below 0"),
-    "seed type": ({"seed": None}, TypeError, "seed=None is not an integer"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_parameter_is_refused(case: str) -> None:
-    parameters, error, message = WRONG[case]
-    with pytest.raises(error, match=re.escape(message)):
-        paper_problem(**parameters)

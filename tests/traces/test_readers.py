@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gangsched import testing
 from gangsched.instances import Trace
-from gangsched.instances.traces import READERS, read_auto, recognise, write_trace
+from gangsched.instances.traces import READERS, recognise
 from log_files import FORMATS, Line
 
 LINES = st.builds(
@@ -104,21 +104,6 @@ def test_auto_recognises_it(tmp_path: Path, name: str) -> None:
     path = tmp_path / "log"
     path.write_text(FORMATS[name].write(SEVERAL), encoding="utf-8")
     assert recognise(path).reader == name
-
-
-@ANY
-@pytest.mark.parametrize("form", [".csv", ".parquet", ".swf"])
-def test_its_jobs_survive_a_conversion(tmp_path: Path, name: str, form: str) -> None:
-    trace = read(tmp_path, name, FORMATS[name].write(SEVERAL))
-    write_trace(tmp_path / f"log{form}", trace)
-    back = read_auto(tmp_path / f"log{form}")
-    kept = [(j.id, j.user, j.release, j.work, j.gpus, j.weight, j.pin) for j in trace.jobs]
-    if form == ".swf":
-        assert [(j.release, j.work, j.gpus) for j in back.jobs] == [job[2:5] for job in kept]
-        return
-    found = [(j.id, j.user, j.release, j.work, j.gpus, j.weight, j.pin) for j in back.jobs]
-    assert (found, back.users, back.origin) == (kept, trace.users, trace.origin)
-    assert [row[2:] for row in back.rows] == [row[2:] for row in trace.rows]
 
 
 @ANY

@@ -12,6 +12,8 @@ from gangsched.instances.traces.tres import gpu_count, tres_ids
 
 TEXTS = {
     "gres/gpu=4": 4,
+    "gres/gpu:1g.5gb=2": 2,
+    "gres/gpumem=80G,gres/gpuutil=100,gres/gpu=1": 1,
     "gres/gpu:4": 4,
     "gres:gpu:4": 4,
     "gres/gpu:a100=4": 4,
