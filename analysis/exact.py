@@ -113,7 +113,6 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
     ),
     Irmp: (
         _Heuristic("online-density", "ours.irmp.online.online", {"by": "density"}, most=300),
-        _Heuristic("posted-prices", "ours.irmp.lists.posted_prices"),
         _Heuristic("lp-list", "ours.irmp.lists.lp_list"),
         _Heuristic("astraea", "irmp.astraea.astraea"),
         _Heuristic("search", "ours.irmp.search.revenue_search", {"iterations": 200}),

@@ -134,7 +134,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         convert=settings.revenue_of_trace,
         solvers={
             "lp-list": _row("ours.irmp.lists.lp_list"),
-            "posted-prices": _row("ours.irmp.lists.posted_prices"),
             "astraea": _row("irmp.astraea.astraea"),
             "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
             "astraea:printed": _row("irmp.astraea.astraea", literal=True, scale=1.0),

@@ -40,7 +40,6 @@ from .ours.irmp.chain import irmp_exact as irmp_exact
 from .ours.irmp.columns import revenue_bound as revenue_bound
 from .ours.irmp.lists import RevenueProgramParams as RevenueProgramParams
 from .ours.irmp.lists import lp_list as lp_list
-from .ours.irmp.lists import posted_prices as posted_prices
 from .ours.irmp.online import OnlineParams as OnlineParams
 from .ours.irmp.online import online as online
 from .ours.irmp.search import RevenueSearchParams as RevenueSearchParams

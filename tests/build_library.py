@@ -46,7 +46,7 @@ RINGS = ("first-fit", "list-scheduling", "sjf-bco", "backfill-longest", "backfil
 SOLVERS: Mapping[str, tuple[tuple[str, ...], int]] = {
     "rar-ddls": (RINGS, 24),
     "unisched": (("density-greedy", "opportunity-price", "lp-selector"), 80),
-    "irmp": (("online-density", "posted-prices", "lp-list", "astraea", "search"), 20),
+    "irmp": (("online-density", "lp-list", "astraea", "search"), 20),
     "gandiva-fair": (("fair-share", "trading", "efficient", "max-min", "nash"), 0),
     "ltgf": (("least-fair-first",), 12),
     "ltgf-round": (("one-round",), 160),

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints, distinct
-from ...instances.check import check_real
 from ...instances.model import Instance, Job
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
@@ -100,26 +99,8 @@ def run_pool(
     return PoolRun(job, start, end, ends)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AreaOrderParams:
-    """Parameters of :func:`area_order`.
-
-    Parameters
-    ----------
-    power : float
-        Of the gang in remaining time * gang ** power / weight: 1 for the area, 0 for the time.
-    """
-
-    power: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_real("AreaOrderParams", "power", self.power)
-        if not 0 <= self.power <= 4:
-            raise ValueError(f"AreaOrderParams: power={self.power} is not within 0 to 4")
-
-
-@solver(AreaOrderParams, of=CompletionTime)
-def area_order(problem: CompletionTime, *, seed: int, params: AreaOrderParams) -> Result[Schedule]:
+@solver(of=CompletionTime)
+def area_order(problem: CompletionTime, *, seed: int) -> Result[Schedule]:
     """Run the jobs with the smallest remaining areas over weights, at every release and completion.
 
     Guarantee: none for gangs. Where every gang has all GPUs and weights are equal, it is SRPT, and
@@ -131,7 +112,6 @@ def area_order(problem: CompletionTime, *, seed: int, params: AreaOrderParams) -
         All of whose GPUs are equal for all jobs.
     seed : int
         Not used: the algorithm draws nothing.
-    params : AreaOrderParams
 
     Returns
     -------
@@ -153,7 +133,7 @@ def area_order(problem: CompletionTime, *, seed: int, params: AreaOrderParams) -
     14
     """
     started = time.perf_counter()
-    run = run_pool(problem, power=params.power)
+    run = run_pool(problem)
     return Result.of(
         problem,
         schedule_of(problem, run),

@@ -142,12 +142,15 @@ def only_quick(strengthened: Any) -> Any:
 
 
 def test_a_heuristic_that_refuses_the_problem_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = replace(gs.problem("irmp", setting="reduced", jobs=6), optional=False)
+    cluster = gs.Cluster([gs.Node("n", 1, "new"), gs.Node("o", 1, "old")])
+    speeds = {"new": 2.0, "old": 1.0}
+    jobs = [gs.Job(id=str(k), gpus=1, work=60 + k, speeds=speeds) for k in range(5)]
+    problem = gs.problem("completion-time", gs.Instance(cluster, jobs))
     monkeypatch.setattr(exact, "branch_and_bound", lambda problem, **known: known)
     known: Any = gs.solve_exact(problem)
     heuristics = known["info"]["heuristics"]
-    assert heuristics["posted-prices"].startswith("posted_prices: optional=False")
-    assert isinstance(heuristics["lp-list"], float)
+    assert heuristics["area-order"] == "run_pool: the GPUs are not equal for all jobs"
+    assert isinstance(heuristics["smallest-area"], int)
 
 
 @pytest.mark.parametrize("warm_start", [None, "given"])

@@ -21,7 +21,7 @@ from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
-from gangsched.solvers.ours.pool import AreaOrderParams, area_order, run_pool
+from gangsched.solvers.ours.pool import area_order, run_pool, schedule_of
 from gangsched.verify.kernels import cost_columns, least_costs
 from preemptive import MEASURES, optimum, problem_of, problems, random_problem
 
@@ -385,17 +385,15 @@ def test_power_0_is_shortest_remaining_first() -> None:
     rows = [(4, 0, 4, 1.0), (1, 0, 5, 1.0)]
     problem = problem_of([2, 2], rows)
     assert area_order(problem).objective == 5 + 9
-    assert area_order(problem, params=AreaOrderParams(power=0.0)).objective == 4 + 9
-    with pytest.raises(ValueError, match="AreaOrderParams: power=9"):
-        area_order(problem, params=AreaOrderParams(power=9.0))
+    assert run_pool(problem, power=0.0).ends.sum() == 4 + 9
 
 
 def test_a_replay_shows_the_bracket() -> None:
     instance = crowd(3).instance
     found = gs.replay(instance, ["srtf"], effort="standard")
     flow = CompletionTime(instance, "flow")
-    params = [AreaOrderParams(power=power) for power in (1.0, 0.75, 0.5, 0.25, 0.0)]
-    least = min(area_order(flow, params=own).objective for own in params)
+    runs = [run_pool(flow, power=power) for power in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    least = min(flow.objective(schedule_of(flow, run)) for run in runs)
     assert found.known["flow"].objective == least
     assert found.best_known["flow"][0] <= least
     assert found.bounds["flow"].value == online_bound(flow, steps=150).value

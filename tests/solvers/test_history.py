@@ -30,7 +30,7 @@ LOOPS = {
         "backfill-longest", "backfill-area", "backfill-gpus", "backfill-arrival", "laminar",
     },
     "unisched": {"lp-selector"},
-    "irmp": {"lp-list", "posted-prices", "search", "exact"},
+    "irmp": {"lp-list", "search", "exact"},
     "gandiva-fair": {"nash"},
 }  # fmt: skip
 EVERY = [(stem, name) for stem, entry in registry.PROBLEMS.items() for name in entry.solvers]
