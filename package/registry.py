@@ -5,7 +5,7 @@ and :data:`~gangsched.instances.traces.READERS`. A row says where the code is, w
 when it is asked for, and with which parameters it runs.
 
 Names are the Python names with ``-`` for ``_``; both are accepted. ``NAME:profiled`` and the other
-keys of :data:`SETTINGS` are any policy that is told run times, with these after profiling or with
+keys of :data:`SETTINGS` are any policy that knows run times, with these after profiling or with
 an error. Other people's solvers and
 policies take part as ``module:object``, as ``file.py:object`` or through the entry point groups
 ``gangsched.solvers`` and ``gangsched.policies``. A solver is a callable ``(problem, *, seed,
@@ -319,7 +319,7 @@ POLICIES: Mapping[str, PolicyRow] = {
         UNISCHED, "to profile any job is worth 100", profiler_reward=100.0),
     "unisched:static-profiler": _policy(
         UNISCHED, "profiles on two nodes that do nothing else", profiling="static"),
-    "unisched:known": _policy(UNISCHED, "does not profile, run times are told", profiling="none"),
+    "unisched:known": _policy(UNISCHED, "does not profile, knows run times", profiling="none"),
     "unisched:no-suspensions": _policy(
         UNISCHED, "estimates leave the costs of suspension out", sr_aware=False),
     "unisched:most-epochs": _policy(
@@ -385,7 +385,7 @@ POLICIES: Mapping[str, PolicyRow] = {
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"
 ESTIMATED = f"{INFORMATION}.Estimated"
-#: how policies that are told run times may learn them otherwise, behind the name of any
+#: how policies that know run times may learn them otherwise, behind the name of any
 SETTINGS: Mapping[str, PolicyRow] = {
     "profiled": _policy(PROFILED, "each new job is profiled first, for 300 s on two GPUs at most"),
     "profiled-chronus": _policy(
@@ -580,16 +580,16 @@ def _key_of(setting: str) -> tuple[str, int]:
 
 
 def may_be_informed(made: Policy) -> bool:
-    """Return whether a policy is told run times, so that it can learn them otherwise.
+    """Return whether a policy knows run times, so that it can learn them otherwise.
 
     Examples
     --------
     >>> [may_be_informed(policy(name)[1]) for name in ("srtf", "ltgf", "unisched")]
     [True, False, False]
     """
-    told = information_of(made) in ("told", "learned")
+    knows = information_of(made) in ("known", "learned")
     own = getattr(made, "profiles", False) or getattr(made, "needs_ps", False)
-    return told and not own and not is_offline(made)
+    return knows and not own and not is_offline(made)
 
 
 def replayed(subject: Any) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""How policies learn run times, as a setting: told, after a profiling run, or with an error.
+"""How policies learn run times, as a setting: known, after a profiling run, or with an error.
 
-A policy that uses run times is *told* those of the jobs that have come. Behind :class:`Profiled` it
-is told that of a job once it has been profiled, behind :class:`Estimated` with an error. The policy
+A policy that uses run times *knows* those of the jobs that have come. Behind :class:`Profiled` it
+knows that of a job once it has been profiled, behind :class:`Estimated` with an error. The policy
 itself stays as it is: both hand it a state in which only the jobs of its own
 :class:`~gangsched.solvers.policy.Seen` have come, so that policies can be compared with the same
 information.
@@ -59,7 +59,7 @@ models there are none: to profile a job on one says nothing of the others.
 
 An error
 --------
-The policy is told e_j p_j for p_j, and e_j times what is really left, as an iteration time that was
+The policy sees e_j p_j for p_j, and e_j times what is really left, as an iteration time that was
 measured wrong would have it. e_j depends on the seed and the job's id alone: 1 + s z with z normal,
 drawn again until it is positive ("gaussian"), or 1 + s u with u uniform on [0, 1) ("overestimate").
 Of complete jobs the true run time is known.
@@ -173,7 +173,7 @@ def _check(policy: Any, what: str) -> None:
     if is_offline(policy):
         raise ValueError(f"{owner} looks at jobs that have not come")
     if getattr(policy, "needs_ps", False):
-        raise ValueError(f"{owner} runs jobs with parameter servers, whose run times are told")
+        raise ValueError(f"{owner} runs jobs with parameter servers, whose run times are known")
 
 
 class _Setting:
@@ -200,12 +200,12 @@ class _Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Profiled(_Setting):
-    """A policy that is told the run time of a job once it has been profiled.
+    """A policy that knows the run time of a job once it has been profiled.
 
     Parameters
     ----------
     policy : Policy
-        One that is told run times, and does not profile by itself.
+        One that knows run times, and does not profile by itself.
     profiler : Profiler
         What a profiling run takes.
     dedicated : int
@@ -269,12 +269,12 @@ class Profiled(_Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimated(_Setting):
-    """A policy that is told run times with an error.
+    """A policy that knows run times with an error.
 
     Parameters
     ----------
     policy : Policy
-        One that is told run times, and does not profile by itself.
+        One that knows run times, and does not profile by itself.
     error : {"gaussian", "overestimate"}
         How the estimate over the true run time is drawn.
     size : float
@@ -568,7 +568,7 @@ class _Behind:
 
 
 class _EstimatedSession(_Behind):
-    """A policy that is told run times with an error, in one run."""
+    """A policy that knows run times with an error, in one run."""
 
     def come(self, state: State) -> Ints:
         """Who has come since the last look."""
@@ -577,7 +577,7 @@ class _EstimatedSession(_Behind):
 
 
 class _ProfiledSession(_Behind):
-    """A policy that is told run times after profiling, in one run."""
+    """A policy that knows run times after profiling, in one run."""
 
     def come(self, state: State) -> Ints:
         """Who has been profiled since the last look."""

@@ -55,9 +55,9 @@ PROFILE_GPUS = 2
 #: members of enumerations take microseconds to look up
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
 
-#: how a policy knows run times: not at all, told as they are, or learned from complete jobs (the
-#: last two are shown the same), told once a job is profiled, or with an error (`.information`)
-Information = Literal["told", "learned", "profiled", "estimated"] | None
+#: how a policy knows run times: not at all, as they are, as it learns them from complete jobs (the
+#: last two are shown the same), once a job is profiled, or with an error (`.information`)
+Information = Literal["known", "learned", "profiled", "estimated"] | None
 
 
 #: leases after which a job that found no place makes room
@@ -254,7 +254,7 @@ class Seen:
         """Refuse a policy that has not declared that it uses run times."""
         if self.information is None:
             raise NotShown(
-                f"{what} is a run time: policies that use it declare information = 'told'"
+                f"{what} is a run time: policies that use it declare information = 'known'"
             )
 
     @property
@@ -271,8 +271,8 @@ class Seen:
 def information_of(policy: Policy) -> Information:
     """Return how a policy declares that it knows run times."""
     information: Information = getattr(policy, "information", None)
-    if information not in (None, "told", "learned", "profiled", "estimated"):
-        text = "is not None, 'told', 'learned', 'profiled' or 'estimated'"
+    if information not in (None, "known", "learned", "profiled", "estimated"):
+        text = "is not None, 'known', 'learned', 'profiled' or 'estimated'"
         raise ValueError(f"policy {policy.name!r}: information={information!r} {text}")
     return information
 
@@ -713,10 +713,10 @@ class Policy(Protocol):
     which refuses what does not go with it, and changes nothing in the policy: the same object can
     be driven twice, or twice at a time. Other optional members:
 
-    - ``information``: "told" for a policy that knows the run times of jobs that have come, or
+    - ``information``: "known" for a policy that knows the run times of jobs that have come, or
       "learned" where it goes by those of complete jobs once there are some. Others cannot read
       `State.work` or `State.remaining`, nor the work of `State.job`.
-    - ``profiles``: True for one that is told run times, and profiles new jobs before it uses them.
+    - ``profiles``: True for one that knows run times, and profiles new jobs before it uses them.
     - ``offline``: True for a policy that looks at jobs that have not come, in
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
@@ -776,8 +776,8 @@ def unable_jobs(policy: Policy, instance: Instance[Any], rules: Rules) -> dict[i
     ask: Callable[[Job], str | None] | None = getattr(session, "unable", None)
     if ask is None:
         return {}
-    told = information_of(policy) is not None
-    asked = ((j, job if told else without_run_time(job)) for j, job in enumerate(instance.jobs))
+    knows = information_of(policy) is not None
+    asked = ((j, job if knows else without_run_time(job)) for j, job in enumerate(instance.jobs))
     return {j: why for j, job in asked if (why := ask(job))}
 
 

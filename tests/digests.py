@@ -245,7 +245,7 @@ for _name in registry.POLICIES:
 
 @entry
 def information() -> Parts:
-    """Policies that learn run times otherwise than by being told."""
+    """Policies that learn run times otherwise than by knowing them."""
     keys = [*registry.SETTINGS, "profiled-dedicated-1"]
     names = [f"{name}:{key}" for key in keys for name in ("srtf", "easy", "edf")]
     return runs(names, ("gangs", "deadlines"))

@@ -465,7 +465,7 @@ def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
     assert "reward (more is better): won by completions before deadlines" in full
     (settings,) = {line for line in {*short} & {*full} if line.startswith("Information")}
     assert settings == (
-        "Information: all policies: never told run times; seeds: 3 of the jobs; excluded: no job; "
+        "Information: all policies: do not use run times; seeds: 3 of the jobs; excluded: no job; "
         "parameters: 2 nodes, 8 GPUs, rounds of 60 s, leases of 900 s that end together, 25 s to "
         "resume, patience 7,200 s; certificate: certified ratios in the tables, of reward and mean "
         "completion, and rows of what any policy could reach."
@@ -516,7 +516,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     assert "Gao et al. 2024" in out
     assert "weighted miss rate" in Path("replay.html").read_text()
     assert "Certified ratio of reward" in Path("replay.html").read_text()
-    assert "Information: told what they use of run times when jobs come: srtf; never told" in out
+    assert "Information: know what they use of run times when jobs come: srtf; do not use" in out
 
 
 def test_no_number_is_cut_on_a_narrow_screen(
@@ -540,14 +540,14 @@ def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> Non
     names = "fifo,chronus,optimus:elastic"
     code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
     assert code == 0
-    told = "Information: told what they use of run times when jobs come: optimus:elastic"
-    assert f"{told}; profile new jobs first, and pay for it: chronus; never told" in out
+    told = "Information: know what they use of run times when jobs come: optimus:elastic"
+    assert f"{told}; profile new jobs first, and pay for it: chronus; do not use" in out
     assert "\nany policy that keeps gangs: verified bounds" in out
     assert "\n* ran jobs on other numbers of GPUs than their gangs." in out
     assert "suspensions per" in out
     assert "per SLO job" in out
     report = Page(Path("replay.html").read_text("utf-8")).text
-    assert "run times, if used unknown after profiling told" in report
+    assert "run times, if used unknown after profiling known" in report
     data = json.loads(Path("out.json").read_text())
     won = {one["name"]: one["deadlines"]["reward"] for one in data["rows"]}
     best = [name for name in won if won[name] == max(won.values())]

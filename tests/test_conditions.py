@@ -44,7 +44,9 @@ def test_lines_of_settings_say_all_of_them() -> None:
 
 def test_settings_cannot_be_empty() -> None:
     with pytest.raises(ValueError, match="seeds='' says nothing"):
-        Conditions(information="told", seeds="", excluded="no job", parameters="1", certificate="1")
+        Conditions(
+            information="known", seeds="", excluded="no job", parameters="1", certificate="1"
+        )
     assert (seed_range([2, 4, 3]), left_out([1, 2])) == ("2 to 4", "1 and 2 jobs by seed")
 
 

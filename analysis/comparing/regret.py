@@ -5,7 +5,7 @@ differ in one thing each, so that every term of the ledger is the difference of 
 
 ================  ================================================================================
 fairness, order   the policy, less the least area policy that knows and stops as much as it does
-ignorance         that, less the one that is told run times
+ignorance         that, less the one that knows run times
 non-preemption    that, less the one that may stop jobs
 restart overhead  that, less the same if resuming and moving cost nothing
 rounds            that, less the same with rounds of a second
@@ -24,7 +24,7 @@ The stand-ins are always the same, one for each kind of policy, whether or not a
 kind is better on the trace at hand:
 
 =========  ==========================  =======================================
-stops      told run times              not told
+stops      knows run times             does not
 =========  ==========================  =======================================
 at will    smallest-area               las: least attained GPU time
 never      sjf:backfill                fifo:backfill
@@ -57,7 +57,7 @@ __all__ = ["ledger"]
 FAIR = frozenset(
     {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min-fairness"}
 )  #: names of policies that are made to be fair
-#: by whether run times are told, and whether jobs are stopped
+#: by whether run times are known, and whether jobs are stopped
 STAND_INS: Mapping[tuple[bool, bool], tuple[str, Policy]] = {
     (True, True): ("smallest-area", SmallestArea()),
     (True, False): ("sjf:backfill", Sjf(blocking=False)),
@@ -203,8 +203,8 @@ class _Runs:
 
 def _orders(name: str, policy: Policy) -> Iterator[Sequence[tuple[str, Variant]]]:
     """Both orders: variants from the policy on, each with the term that leads to it."""
-    told, stops = information_of(policy) is not None, policy.preempts is not Preempts.NEVER
-    chain = [(told, stops), (True, stops), (True, True)]
+    knows, stops = information_of(policy) is not None, policy.preempts is not Preempts.NEVER
+    chain = [(knows, stops), (True, stops), (True, True)]
     own = "fairness" if policy.name.partition(":")[0] in FAIR else "order"  # whatever it knows
     others = [
         (term, STAND_INS[kind][0])

@@ -182,7 +182,7 @@ class Replayed:
 
     @property
     def information(self) -> str:
-        """How the policy knew run times: "told", "learned", "estimated" from told ones, etc."""
+        """How the policy knew run times: "known", "learned", "estimated" from known ones, etc."""
         if self.recorded:
             return "recorded"
         if self.run.information == "profiled" and self.run.parameters.get("dedicated"):

@@ -239,7 +239,7 @@ class RollingHorizon:
 
     name: ClassVar[str] = "rolling-horizon"
     one_model: ClassVar[bool] = True
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     problem: str
     solver: str
     window: int

@@ -210,7 +210,7 @@ class Run:
         ran what was not compiled yet, so that they would say nothing of the policy.
     versions : mapping of str to str
     information : str or None
-        How the policy knew run times: "told", "learned", "profiled", "estimated", or None where it
+        How the policy knew run times: "known", "learned", "profiled", "estimated", or None where it
         did not.
     offline : bool
         Whether it looked at jobs that had not come.

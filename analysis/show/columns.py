@@ -686,7 +686,7 @@ DEADLINES = Section(
         ),
         Column(
             "run_times", "run times, if used",
-            meaning="whether the policy finds out or is told",
+            meaning="whether the policy finds out or knows them",
         ),
     ),
 )  # fmt: skip

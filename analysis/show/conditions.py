@@ -1,6 +1,6 @@
 """Under which conditions a table compares: the line that stands below it.
 
-A winner says little without them: who was told run times and who paid for knowing them, which
+A winner says little without them: who knew run times and who paid for knowing them, which
 seeds were drawn, which jobs were left out, under which rules all ran, and what is proven about how
 far from the best possible the winner is. Tables of the screen, of reports and of the documentation
 get this line from the code that makes them; ``tests/test_conditions.py`` reads it there.
@@ -39,9 +39,9 @@ class Conditions:
 
     Examples
     --------
-    >>> print(Conditions(information="told", seeds=seed_range([0, 1, 2]), excluded=left_out([0]),
+    >>> print(Conditions(information="known", seeds=seed_range([0, 1, 2]), excluded=left_out([0]),
     ...               parameters="rounds of 60 s", certificate="certified ratio in the table"))
-    Information: told; seeds: 0 to 2; excluded: no job; parameters: rounds of 60 s; certificate: \
+    Information: known; seeds: 0 to 2; excluded: no job; parameters: rounds of 60 s; certificate: \
 certified ratio in the table.
     """
 

@@ -271,12 +271,12 @@ def _any_policy(found: Replay) -> str:
 
 
 KNOWLEDGE = {
-    "told": "told what they use of run times when jobs come",
-    "learned": "learn run times from complete jobs, and are told them until there are some",
-    "estimated": "told run times with an error",
+    "known": "know what they use of run times when jobs come",
+    "learned": "learn run times from complete jobs, and know them until there are some",
+    "estimated": "know run times with an error",
     "after profiling": "profile new jobs first, and pay for it",
     "after profiling on dedicated nodes": "profile new jobs first, on nodes that do nothing else",
-    "unknown": "never told run times",
+    "unknown": "do not use run times",
 }
 
 

@@ -58,10 +58,10 @@ def commit() -> str:
     return done.stdout.strip() or "outside a repository"
 
 
-def told(policies: Iterable[str]) -> str:
+def known_to(policies: Iterable[str]) -> str:
     """Which of these policies know run times."""
     from gangsched.registry import policy
     from gangsched.solvers.policy import information_of
 
     names = [name for name in policies if information_of(policy(name)[1]) is not None]
-    return f"told when jobs come: {', '.join(names)}; others use none" if names else "none used"
+    return f"known when jobs come: {', '.join(names)}; others use none" if names else "none used"

@@ -23,7 +23,7 @@ from gangsched.instances.convert import between, to_instance
 from gangsched.instances.generate import philly_workload, venus_workload
 from gangsched.instances.traces import READERS
 from gangsched.solvers.policy import Rules
-from pages import DOCS, TRACES, commit, kept, put, table, told
+from pages import DOCS, TRACES, commit, kept, known_to, put, table
 
 PICTURE = DOCS / "images" / "baseline-traces.png"
 LOADS = 70, 85, 100  #: per cent
@@ -171,7 +171,7 @@ def text(found: Mapping[str, Any]) -> str:
     brackets = [own[KNOWN]["flow"] for own in cells.values()]
     seconds = sum(own[BOUND]["seconds"] for own in cells.values())
     below = Conditions(
-        information=told(POLICIES),
+        information=known_to(POLICIES),
         seeds=seed_range([one.seed for one in WORKLOADS.values() if one.source in GENERATORS])
         + " of what is like Philly and Venus; none drawn of traces",
         excluded=f"{left_out([0])} of those in the column, the first ones of at most 512 GPUs",

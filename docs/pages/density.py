@@ -1,4 +1,4 @@
-"""Policies for jobs with deadlines, told and profiled, on seeds 10 to 14 of five workloads."""
+"""Policies for jobs with deadlines, known and profiled, on seeds 10 to 14 of five workloads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEEDS = range(10, 15)
 OWN, PROFILED = "value-density", "value-density:profiled"
 #: all that is compared, by what it knows
 POLICIES: Mapping[str, Sequence[str]] = {
-    "told": (
+    "known": (
         OWN, f"{OWN}:balanced", "edf", "unisched:known", "unisched:known, users' epochs", "hydra",
         "genie", "genie:elastic", "optimus", "optimus:elastic", "srtf",
         "smallest-area",
@@ -101,7 +101,9 @@ def measured(name: str, seed: int, label: str) -> dict[str, Any]:
 def bounded(name: str, seed: int, information: str, elastic: bool = False) -> dict[str, Any]:
     """An upper bound of the rewards of who keeps gangs, or need not; verified."""
     began, instance = perf_counter(), workload(name, seed)
-    problem = DeadlineRewards(instance if information == "told" else FIRST.later(instance), elastic)
+    problem = DeadlineRewards(
+        instance if information == "known" else FIRST.later(instance), elastic
+    )
     bound = reward_bound(problem)
     gs.verify_bound(problem, bound)
     return {
@@ -120,8 +122,8 @@ def cells() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
             for label in known:
                 yield f"{place}|{label}", partial(measured, name, seed, label)
             yield f"{place}|{BOUND}", partial(bounded, name, seed, information)
-        elastic = partial(bounded, name, seed, "told", elastic=True)
-        yield f"told|{name}|{seed}|{ELASTIC_BOUND}", elastic
+        elastic = partial(bounded, name, seed, "known", elastic=True)
+        yield f"known|{name}|{seed}|{ELASTIC_BOUND}", elastic
 
 
 # --- page ----------------------------------------------------------------------------------------
@@ -167,10 +169,11 @@ class Page:
         said = [
             "no policy that keeps gangs wins more than "
             + ", ".join(
-                f"{shown_ratio(max(self.ratios(known, 'told', w, label)))} ({w})" for w in WORKLOADS
+                f"{shown_ratio(max(self.ratios(known, 'known', w, label)))} ({w})"
+                for w in WORKLOADS
             )
             + f" times the reward of {label}"
-            for known, label in (("told", OWN), ("profiled", PROFILED))
+            for known, label in (("known", OWN), ("profiled", PROFILED))
             if label in own
         ]
         return Conditions(
@@ -193,7 +196,7 @@ class Page:
         return table(heads, rows, left=4)
 
     def comparison(self, information: str) -> str:
-        """The tables of what is told, or profiled."""
+        """The tables of what is known, or profiled."""
         certified = (
             "row by row: bound over reward, the bound verified, of 5 seeds; of elastic rows a "
             "bound for elastic jobs"
@@ -206,10 +209,10 @@ class Page:
             below = self.below(information, own=POLICIES[information][:1])
             parts += [f"{title}:", self.table(information, value), str(below)]
         for title, bound in {
-            "Reward bound over reward, mean (worst seed)": "told",
+            "Reward bound over reward, mean (worst seed)": "known",
             "The same, to the bound for those who profile first": "profiled",
         }.items():
-            if bound in ("told", information):
+            if bound in ("known", information):
                 shown = self.table(information, partial(self.ratio, bound))
                 parts += [f"{title}:", shown, str(self.below(information, certified))]
         return "\n\n".join(parts)
@@ -236,7 +239,7 @@ class Page:
                 if seeds or means or waits:
                     rows.append([f"`{own}`", name, *map(", ".join, (seeds, means, waits))])
         heads = ["policy", "workload", "misses more on seed", "by mean", "waits longer than"]
-        below = self.below("told or profiled, as names say", own=[OWN, PROFILED])
+        below = self.below("known or profiled, as names say", own=[OWN, PROFILED])
         return f"{table(heads, rows, left=5)}\n\n{below}"
 
 

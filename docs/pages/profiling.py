@@ -44,7 +44,7 @@ def settings(workload: str) -> dict[str, str]:
     """What stands behind the name of a policy, by the heading of its column."""
     nodes, own = NODES[workload]
     return {
-        "told": "",
+        "known": "",
         "on free GPUs": ":profiled",
         **{f"on {k} node{'s' * (k > 1)}": f":profiled-dedicated-{k}" for k in nodes},
         "Chronus's, on free GPUs": ":profiled-chronus",
@@ -99,7 +99,7 @@ def least_misses(name: str, elastic: bool) -> str:
 def conditions(excluded: set[int], certificate: str) -> Conditions:
     """Under which settings a table compares."""
     return Conditions(
-        information="by column: told, or after profiling on free GPUs or on dedicated nodes",
+        information="by column: known, or after profiling on free GPUs or on dedicated nodes",
         seeds=f"{seed_range(SEEDS)}, means",
         excluded=left_out(sorted(excluded)),
         parameters=rules_in_words(Rules(**RULES)),
@@ -148,7 +148,7 @@ def text() -> str:
             "completion times"
         )
         parts += [table([title, *heads], rows), str(conditions(excluded, proven))]
-    head = ["told", "on free GPUs", "on the most nodes", "Chronus's, on free GPUs", "on its nodes"]
+    head = ["known", "on free GPUs", "on the most nodes", "Chronus's, on free GPUs", "on its nodes"]
     parts.append(table(["`easy`: hours to the first work, gangs", *head], easy))
     return "\n\n".join([*parts, str(conditions({0}, "none, as one policy is shown"))])
 

@@ -18,7 +18,7 @@ from gangsched.instances import Cluster, Instance, Job, User, generate
 from gangsched.instances.convert import to_instance
 from gangsched.instances.traces import read_chronus, read_itp, read_philly_csv
 from gangsched.solvers.policy import Rules
-from pages import DOCS, TRACES, put, table, told
+from pages import DOCS, TRACES, known_to, put, table
 
 POLICIES = ("srtf", "ltgf", "smallest-area", "isolation-area")
 READINGS = ("sharing", "wait", "stretch")
@@ -94,7 +94,7 @@ def verified(problem: Any, bound: Any) -> Any:
 def comparison(lanes: Iterable[tuple[str, Instance[Any]]]) -> str:
     """The table of policies."""
     below = Conditions(
-        information=told(POLICIES),
+        information=known_to(POLICIES),
         seeds="none drawn of logs; of `philly_workload` by row",
         excluded=f"{left_out([0])} of those in the table",
         parameters=f"nodes of 8 GPUs, {rules_in_words(Rules())}",

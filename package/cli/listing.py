@@ -123,7 +123,7 @@ def list_names(
     for name, text in VARIANTS.items():
         screen.say(console, f"{name}: {text}")
     console.print()
-    screen.say(console, "run times: behind the name of any policy that is told them", "bold")
+    screen.say(console, "run times: behind the name of any policy that knows run times", "bold")
     for name, row in SETTINGS.items():
         screen.say(console, f"NAME:{name}: {row.note}")
     screen.say(console, ": ".join(DEDICATED_NOTE))

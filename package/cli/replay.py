@@ -53,11 +53,11 @@ Policies = Annotated[
     ),
 ]
 #: as policies are made
-TOLD = "told"
+KNOWN = "known"
 Information = Annotated[
     str,
     typer.Option(
-        help=f"How policies that are told run times learn them: {TOLD}, "
+        help=f"How policies that know run times learn them: {KNOWN}, "
         f"{'; '.join(f'{name}: {row.note}' for name, row in SETTINGS.items())}; "
         f"{': '.join(DEDICATED_NOTE)}. "
         "Those that profile by themselves or do not use run times stay as they are. For one policy "
@@ -157,7 +157,7 @@ def replay(
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
     policies: Policies = None,
-    information: Information = TOLD,
+    information: Information = KNOWN,
     without: screen.Without = None,
     without_users: screen.WithoutUsers = None,
     begin: Begin = None,
@@ -219,14 +219,14 @@ def replay(
 # --- the policies --------------------------------------------------------------------------------
 
 
-def _policies(names: str, seed: int, information: str = TOLD) -> dict[str, Any]:
+def _policies(names: str, seed: int, information: str = KNOWN) -> dict[str, Any]:
     from ..analysis.show.colours import MOST_RUNS
 
-    setting = known_by("--information:", information, TOLD)
+    setting = known_by("--information:", information, KNOWN)
 
     def named(name: str) -> tuple[str, Any]:
         key, made = policy(name, seed=seed)
-        if setting == TOLD or not may_be_informed(made):
+        if setting == KNOWN or not may_be_informed(made):
             return key, made
         return f"{key}:{setting}", informed(made, setting, seed=seed)
 
@@ -412,7 +412,7 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     changes |= dict.fromkeys(("json", "save_runs", "report", "waits"), None) | {
         "resume": False,
         "explain": False,
-        "information": TOLD,  # as the names say
+        "information": KNOWN,  # as the names say
     }
     if variant.free:
         changes |= {"overhead": 0, "migration": None}

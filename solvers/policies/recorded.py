@@ -50,7 +50,7 @@ class Recorded:
 
     name: ClassVar[str] = "recorded"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[str] = "told"
+    information: ClassVar[str] = "known"
 
     def __init__(self, times: Sequence[Times]) -> None:
         self._times = tuple(times)

@@ -33,7 +33,7 @@ class Sjf:
 
     name: ClassVar[str] = "sjf"
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     blocking: bool = True
 
     @property

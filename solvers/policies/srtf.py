@@ -32,7 +32,7 @@ class Srtf:
 
     name: ClassVar[str] = "srtf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     @property
     def rule(self) -> Rule:

@@ -132,7 +132,7 @@ class Chronus:
 
     name: ClassVar[str] = "chronus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
     lease: int = 600
     be_lease: int = 300

@@ -41,7 +41,7 @@ class EarliestDeadline:
 
     name: ClassVar[str] = "edf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     estimates: RunTimes = STATED
 
     def decide(self, state: State) -> Decision:

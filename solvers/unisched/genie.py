@@ -55,7 +55,7 @@ class Genie:
 
     name: ClassVar[str] = "genie"
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
     elastic: bool = False
     estimates: RunTimes = STATED

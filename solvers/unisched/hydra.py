@@ -46,7 +46,7 @@ class Hydra:
 
     name: ClassVar[str] = "hydra"
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     estimates: RunTimes = STATED
 
     def decide(self, state: State) -> Decision:

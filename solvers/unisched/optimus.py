@@ -71,7 +71,7 @@ class Optimus:
 
     name: ClassVar[str] = "optimus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
     elastic: bool = False
     cycle: int = 600

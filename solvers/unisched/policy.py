@@ -175,7 +175,7 @@ class UniSchedPolicy:
 
     name: ClassVar[str] = "unisched"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
 
     lease: int = 600

@@ -41,7 +41,7 @@ class Script:
 
     name = "script"
     always_asked = True
-    information = "told"
+    information = "known"
 
     def __init__(self, rounds: dict[int, Any], preempts: Preempts = Preempts.ALWAYS) -> None:
         self.rounds, self.preempts = rounds, preempts

@@ -53,9 +53,9 @@ def test_rows_say_how_run_times_are_known_of_earlier_runs_too() -> None:
     }
     jobs = [DeadlineJob(id=job.id, gpus=1, work=100, release=job.release) for job in JOBS]
     instance = Instance(INSTANCE.cluster, jobs)
-    known = ["unknown", "told", "estimated", "learned", "after profiling"]
+    known = ["unknown", "known", "estimated", "learned", "after profiling"]
     found = replay(instance, policies)
     assert [row.information for row in found.rows] == known
-    assert "complete jobs, and are told them until there are some: learns" in informed(found)
+    assert "complete jobs, and know them until there are some: learns" in informed(found)
     again = replay(instance, policies, before=found.runs)
     assert [row.information for row in again.rows] == known

@@ -198,7 +198,7 @@ def test_the_replay_shows_the_bound_and_who_knew_all_jobs(found: Replay) -> None
         "absolute, optional True."
     ) in said
     settings = next(line for line in said if line.startswith("Information: "))
-    assert "all policies: told what they use of run times when jobs come; seeds: " in settings
+    assert "all policies: know what they use of run times when jobs come; seeds: " in settings
     assert "25 nodes, 80 GPUs, worker_bandwidth 2998, ps_bandwidth 6851" in settings
     assert "lease" not in settings  # times are slots, and nobody is suspended
     assert not [line for line in said if "rho" in line]

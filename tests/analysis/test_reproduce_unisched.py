@@ -140,7 +140,7 @@ def test_edf_runs_the_next_deadline_that_can_be_met() -> None:
         DeadlineJob(id="soon", gpus=1, work=300, release=60, rewards=[(400, 100)]),
         DeadlineJob(id="lost", gpus=1, work=300, release=60, rewards=[(200, 100)]),
     ]
-    policy = runs.POLICIES["EDF, told"]()
+    policy = runs.POLICIES["EDF, known"]()
     run = drive(Instance(Cluster.of_sizes([1]), jobs), policy, round_length=60, overhead=0)
     assert run.records.end.tolist() == [900, 360, 1200]
 
@@ -148,7 +148,7 @@ def test_edf_runs_the_next_deadline_that_can_be_met() -> None:
 def test_latencies_are_normalised_at_the_same_place() -> None:
     load = runs.DeadlineWorkload("H_MIX2", SMALL["H"])
     places = [("UniSched", 80, 0), ("x", 80, 0), ("UniSched", 100, 0), ("x", 100, 0), ("x", 80, 1)]
-    places += [("UniSched, told", 80, 0), ("x, told", 80, 0), ("x, told", 100, 0)]
+    places += [("UniSched, known", 80, 0), ("x, known", 80, 0), ("x, known", 100, 0)]
     latencies = [10.0, 20.0, 40.0, 20.0, 7.0, 5.0, 20.0, 20.0]
     finished: experiment.Finished = [
         (runs.cell_of("a", p, replace(load, seed=s), Fifo, x), {"latency": own})
@@ -168,14 +168,14 @@ def test_every_row_names_how_its_policy_knows_run_times(name: str) -> None:
     cells = TARGETS[f"unisched:{name}"].cells(seeds=(0,))
     makes = {cell.policy: cell.make for cell in cells if cell.make is not None}
     plain = {"FIFO": None, "UniSched, profilers worth 1": "profiled"}
-    plain["UniSched, told, leases of 2 min"] = "told"
+    plain["UniSched, known, leases of 2 min"] = "known"
     for label, make in makes.items():
         information = plain.get(label, label.rpartition(", ")[2])
         run = drive(toy(), make(), round_length=60)
         profiles = (run.events.kind == EventKind.PROFILE).any()
         assert profiles == (information == "profiled"), label
-        assert information in (None, "profiled", "told", "learned")
-    twice = {p.rpartition(", ")[0] for p in makes if p.endswith(", told")}
+        assert information in (None, "profiled", "known", "learned")
+    twice = {p.rpartition(", ")[0] for p in makes if p.endswith(", known")}
     assert twice == {p.rpartition(", ")[0] for p in makes if p.endswith(", profiled")}
     assert {"UniSched", "GENIE", "Hydra", "Optimus", "EDF"} <= twice
 

@@ -17,7 +17,7 @@ def test_the_page_says_who_is_told_run_times() -> None:
     told = {n for n, make in figures.POLICIES.items() if information_of(make()) is not None}
     assert told == {"AlloX", "Themis", "Themis, greedy"}
     page = (DOCS / "papers" / "ltgf_figures.md").read_text("utf-8")
-    assert "AlloX and Themis (with its greedy form) are told run times; no other" in page
+    assert "AlloX and Themis (with its greedy form) know run times; no other" in page
 
 
 # --- run again -----------------------------------------------------------------------------------

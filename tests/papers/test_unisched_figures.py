@@ -43,11 +43,11 @@ def test_figures_come_out_again(name: str) -> None:
 def test_elastic_rows_have_the_bound_for_elastic_jobs() -> None:
     """That of gangs does not hold for them: it is smaller where more GPUs would help."""
     load = runs.DeadlineWorkload("T[40]", None)
-    kinds = {name: make for name, make in runs.POLICIES.items() if name.endswith("told")}
+    kinds = {name: make for name, make in runs.POLICIES.items() if name.endswith("known")}
     cells = runs.and_bounds(runs.cell_of("a", name, load, make) for name, make in kinds.items())
     assert {c.policy for c in cells if c.make is None} == {runs.BOUND, runs.ELASTIC_BOUND}
     elastic = {c.policy for c in cells if c.make and runs.bound_of(c) == runs.ELASTIC_BOUND}
-    assert elastic == {"GENIE, told", "Optimus, told"}
+    assert elastic == {"GENIE, known", "Optimus, known"}
     worth = {runs.BOUND: {"bound": 10.0}, runs.ELASTIC_BOUND: {"bound": 20.0}}
     finished = [(cell, worth.get(cell.policy, {"reward": 5.0})) for cell in cells]
     ratios = {cell.policy: own["ratio"] for cell, own in runs.with_ratios(finished)}

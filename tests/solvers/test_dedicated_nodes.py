@@ -124,7 +124,7 @@ class Spy:
 
     name = "spy"
     preempts = Preempts.ALWAYS
-    information = "told"
+    information = "known"
 
     def __init__(self) -> None:
         self.noted: list[Any] = []
@@ -346,7 +346,7 @@ def test_the_command_line_takes_the_number_for_all() -> None:
     found = _policies("ltgf,srtf,unisched", 0, "profiled_dedicated_3")
     assert [*found] == ["ltgf", "srtf:profiled-dedicated-3", "unisched"]
     assert found["srtf:profiled-dedicated-3"].dedicated == 3
-    with pytest.raises(ValueError, match="'estimated-dedicated-3' is not one of told, profiled"):
+    with pytest.raises(ValueError, match="'estimated-dedicated-3' is not one of known, profiled"):
         _policies("srtf", 0, "estimated-dedicated-3")
 
 
@@ -355,7 +355,7 @@ def test_a_replay_says_that_nodes_are_dedicated() -> None:
 
     names = ["edf", "edf:profiled", "edf:profiled-dedicated-1"]
     found = gs.replay(workload(4, jobs=8), names)
-    known = ["told", "after profiling", "after profiling on dedicated nodes"]
+    known = ["known", "after profiling", "after profiling on dedicated nodes"]
     assert [row.information for row in found.rows] == known
     assert conditions(found).information.endswith(
         "profile new jobs first, and pay for it: edf:profiled; profile new jobs first, on nodes "

@@ -339,7 +339,7 @@ class Watching:
 
     name = "watching"
     preempts = Preempts.LEASE
-    information = "told"
+    information = "known"
 
     def __init__(self) -> None:
         self.estimates = DurationEstimates(mode=PAPER)

@@ -109,7 +109,7 @@ def test_gpus_that_the_policy_leaves_are_used_at_the_next_round() -> None:
     class Turns:
         name = "turns"
         preempts = Preempts.ALWAYS
-        information = "told"
+        information = "known"
 
         def decide(self, state: State) -> Decision:
             jobs = [0, 1, 2] if state.now < 1_200 else [1, 0, 2]
@@ -159,7 +159,7 @@ class Spy:
 
     name = "spy"
     preempts = Preempts.ALWAYS
-    information = "told"
+    information = "known"
 
     def __init__(self, noted: list[Any]) -> None:
         self.noted = noted
@@ -286,7 +286,7 @@ def test_policies_that_are_no_dataclass_have_equal_runs() -> None:
     class Plain:
         name = "plain"
         preempts = Preempts.NEVER
-        information = "told"
+        information = "known"
 
         def decide(self, state: State) -> Decision:
             return Decision(order=state.waiting)
@@ -300,7 +300,7 @@ def test_a_session_that_cannot_be_saved_is_not_resumed(caplog: Any) -> None:
     class Remembers:
         name = "remembers"
         preempts = Preempts.NEVER
-        information = "told"
+        information = "known"
 
         def __init__(self) -> None:
             self.seen = 0
@@ -319,7 +319,7 @@ def test_who_was_not_profiled_cannot_be_ordered() -> None:
     class Guesses:
         name = "guesses"
         preempts = Preempts.NEVER
-        information = "told"
+        information = "known"
 
         def decide(self, state: State) -> Decision:
             return Decision(order=[0, 1])
@@ -392,13 +392,13 @@ def test_the_command_line_takes_the_setting_for_all() -> None:
     from gangsched.cli.replay import _policies
 
     names = "ltgf,srtf,unisched,unisched:known,edf:estimated,value-density:profiled"
-    assert [*_policies(names, 0, "told")] == names.split(",")
+    assert [*_policies(names, 0, "known")] == names.split(",")
     assert [*_policies(names, 0, "profiled")] == [
         *("ltgf", "srtf:profiled", "unisched", "unisched:known:profiled", "edf:estimated"),
         "value-density:profiled",
     ]
     assert _policies("srtf", 5, "estimated")["srtf:estimated"].seed == 5
-    with pytest.raises(ValueError, match="--information: 'guessed' is not one of told, profiled"):
+    with pytest.raises(ValueError, match="--information: 'guessed' is not one of known, profiled"):
         _policies("srtf", 0, "guessed")
     with pytest.raises(ValueError, match="--policies: 'srtf:profiled' occurs twice"):
         _policies("srtf,srtf:profiled", 0, "profiled")
@@ -409,11 +409,11 @@ def test_a_replay_says_how_run_times_were_known() -> None:
 
     found = gs.replay(workload(8, jobs=8), ["fifo", "edf:profiled", "edf:estimated", "edf"])
     known = [row.information for row in found.rows]
-    assert known == ["unknown", "after profiling", "estimated", "told"]
+    assert known == ["unknown", "after profiling", "estimated", "known"]
     line = next(line for line in legend(found) if line.startswith("Information"))
     assert line.partition("; seeds: ")[0] == (
-        "Information: told what they use of run times when jobs come: edf; told run times with an "
-        "error: edf:estimated; profile new jobs first, and pay for it: edf:profiled; never told "
+        "Information: know what they use of run times when jobs come: edf; know run times with an "
+        "error: edf:estimated; profile new jobs first, and pay for it: edf:profiled; do not use "
         "run times: fifo"
     )
     alone = gs.replay(workload(8, jobs=8), ["edf:profiled"])

@@ -333,7 +333,7 @@ class Looking:
 
     name = "looking"
     preempts = Preempts.NEVER
-    information: Any = "told"
+    information: Any = "known"
     offline = False
 
     def __init__(self, look: Any, **other: Any) -> None:
@@ -422,7 +422,7 @@ def test_a_policy_that_reaches_for_more_fails(look: Any, why: str, engine: Any) 
 )
 @both
 def test_run_times_are_for_policies_that_declare_it(look: Any, what: str, engine: Any) -> None:
-    with pytest.raises(PolicyError, match=f"{what} is a run time: .* information = 'told'"):
+    with pytest.raises(PolicyError, match=f"{what} is a run time: .* information = 'known'"):
         drive(LATE, Looking(look, information=None), engine=engine)
     drive(LATE, Looking(look), engine=engine)
 
@@ -435,13 +435,13 @@ def test_jobs_come_without_their_run_times_otherwise() -> None:
     policy = Looking(lambda state: jobs.append(state.job(0)), information=None)
     drive(instance, policy)
     assert jobs == [replace(own, work=None, stopping=Iterations())]
-    policy.information = "told"
+    policy.information = "known"
     drive(instance, policy)
     assert jobs[1] is own
 
 
 def test_other_information_is_refused() -> None:
-    with pytest.raises(ValueError, match="'looking': information='guessed' is not None, 'told'"):
+    with pytest.raises(ValueError, match="'looking': information='guessed' is not None, 'known'"):
         drive(LATE, Looking(print, information="guessed"))
 
 
@@ -459,19 +459,19 @@ def test_offline_policies_see_all(engine: Any) -> None:
 def test_runs_and_rows_say_what_their_policies_knew(tmp_path: Path) -> None:
     made = {
         "blind": Looking(lambda state: None, information=None),
-        "told": Looking(lambda state: None),
+        "known": Looking(lambda state: None),
         "seer": Looking(lambda state: state.instance, offline=True),
     }
     runs = {name: drive(LATE, policy) for name, policy in made.items()}
     known = [(run.information, run.offline) for run in runs.values()]
-    assert known == [(None, False), ("told", False), ("told", True)]
+    assert known == [(None, False), ("known", False), ("known", True)]
     for name, run in runs.items():
         save_run(tmp_path / f"{name}.json", run)
         again = load_run(tmp_path / f"{name}.json")
         assert (again.information, again.offline) == (run.information, run.offline)
         assert again.digest() == run.digest()
     names = [row.name for row in replay(LATE, made).rows]
-    assert names == ["blind", "told", "seer (offline)"]
+    assert names == ["blind", "known", "seer (offline)"]
 
 
 def test_whom_a_policy_can_never_run_is_asked_of_a_session_that_does_not_run() -> None:

@@ -32,15 +32,15 @@ def _rules(study: Study) -> str:
 
 
 def _driven(study: Study, name: str) -> Conditions:
-    """Of runs on the driver; Fig. 1 has a policy that is told a run time."""
+    """Of runs on the driver; Fig. 1 has a policy that knows a run time."""
     facts, settings = study.instances[name], study.settings
     place = name if "GPUs" in facts else "two servers of 4 GPUs"
     jobs = f"{facts['jobs']:,} jobs on {place}" if "jobs" in facts else "jobs and GPUs of Fig. 11"
     size = jobs, _rules(study)
     more = (f"{settings['quanta']} quanta",) if "quanta" in settings else ()
-    told = "(b) is told run times, others use none"
+    known = "(b) knows run times, others use none"
     return Conditions(
-        information=told if study.name.endswith("fig1") else MEASURED,
+        information=known if study.name.endswith("fig1") else MEASURED,
         seeds=seed_range([]) if "fig6" not in study.name else "0, of the arrivals",
         excluded=left_out([0]),
         parameters=", ".join([*size, *more]),
@@ -68,7 +68,7 @@ def _one_market(study: Study, name: str) -> Conditions:
     driven = name == DRIVEN
     begin, end = study.settings["quanta"]
     return Conditions(
-        information="measured while jobs run" if driven else "told speeds of all users",
+        information="measured while jobs run" if driven else "known speeds of all users",
         seeds=seed_range([]),
         excluded=left_out([0]),
         parameters=f"60 K80s and 12 V100s, 3 users, {study.instances[name]['GPUs']} GPUs"
@@ -85,7 +85,7 @@ def _markets(study: Study, name: str) -> Conditions:
     models = tuple(name.lower().split(" + "))
     gpus = ", ".join(f"{n:g}" for n in random_market(3, models=models).gpus.tolist())
     return Conditions(
-        information="told speeds of all users",
+        information="known speeds of all users",
         seeds=f"from {seed} on, as many as give {markets} markets with a surplus",
         excluded="no user; markets without any surplus",
         parameters=f"GPUs by model, {name}: {gpus}; tickets of 1, 2 or 4, 3 % of noise on speeds",
@@ -96,7 +96,7 @@ def _markets(study: Study, name: str) -> Conditions:
 def _rates(study: Study, name: str) -> Conditions:
     alone = not study.instances[name]  # by price: shares, and no run
     return Conditions(
-        information="told speeds of all users" if alone else MEASURED,
+        information="known speeds of all users" if alone else MEASURED,
         seeds=seed_range([]),
         excluded=left_out([0]),
         parameters="64 K80s, 24 P100s and 12 V100s, 4 users"

@@ -35,7 +35,7 @@ def three_jobs(study: Study, instances: Sequence[str]) -> Conditions:
     settings, facts = study.settings, study.instances[name]
     gangs = ", ".join(map(str, facts["gangs"]))
     return Conditions(
-        information="(b) told, (c) none used",
+        information="(b) known, (c) none used",
         seeds=seed_range([]),
         excluded=left_out([0]),
         parameters=f"{name}, gangs of {gangs}, rounds and leases of {settings['round (s)']} s, "
@@ -45,11 +45,11 @@ def three_jobs(study: Study, instances: Sequence[str]) -> Conditions:
 
 
 def _information(study: Study, instances: Sequence[str], policies: Policies) -> str:
-    """Who is told run times; labels that are no policy of the figures are variants of one."""
+    """Who knows run times; labels that are no policy of the figures are variants of one."""
     rows = dict.fromkeys(row.policy for row in study.rows if row.instance in {*instances})
     known = {label: make() for label, make in policies.items() if label in rows}
-    told = [label for label, made in known.items() if information_of(made) is not None]
-    return f"told when jobs come: {'; '.join(told)}; others use none" if told else "none used"
+    knows = [label for label, made in known.items() if information_of(made) is not None]
+    return f"known when jobs come: {'; '.join(knows)}; others use none" if knows else "none used"
 
 
 def _seeds(facts: Mapping[str, Mapping[str, Any]]) -> str:

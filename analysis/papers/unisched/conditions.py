@@ -40,7 +40,7 @@ def _without_runs(study: Study, instances: Sequence[str]) -> Conditions:
         parameters = f"queues of {', '.join(f'{n:,}' for n in facts['jobs'])} jobs, one selection"
         gap = study.has(instances, "gap")
         return Conditions(
-            information="told", seeds="0", excluded=left_out([0]), parameters=parameters,
+            information="known", seeds="0", excluded=left_out([0]), parameters=parameters,
             certificate="certified gap in the table, of a verified bound" if gap else UNRANKED,
         )  # fmt: skip
     if name == TRAININGS:
@@ -59,8 +59,8 @@ def _without_runs(study: Study, instances: Sequence[str]) -> Conditions:
 
 def _information(study: Study, instances: Sequence[str]) -> str:
     rows = {row.policy for row in study.rows if row.instance in {*instances}}
-    if any(label.endswith((", told", ", profiled")) for label in rows):
-        how = (f"{word} ({study.settings[word]})" for word in ("profiled", "told", "learned"))
+    if any(label.endswith((", known", ", profiled")) for label in rows):
+        how = (f"{word} ({study.settings[word]})" for word in ("profiled", "known", "learned"))
         return f"as each row says: {'; '.join(how)}; FIFO uses none"
     if any(label.startswith(CHRONUS) for label in rows):
         chronus = study.settings["Chronus"]

@@ -22,7 +22,7 @@ paper's, on as many nodes of 8 GPUs as come closest to an offered load of 1.5; T
 draw other jobs. A statement holds where it does for every seed; where seeds disagree it is open.
 
 UniSched profiles new jobs. In Table III and Fig. 6 every row says how it knows run times: the
-others profile as UniSched does (:class:`~gangsched.solvers.Profiled`), or all are told what users
+others profile as UniSched does (:class:`~gangsched.solvers.Profiled`), or all know what users
 state, UniSched too. Rounds of 60 s. All jobs of all seeds are in every number.
 
 Source: W. Gao, Z. Ye, P. Sun, T. Zhang, Y. Wen, "UniSched: A Unified Scheduler for Deep Learning
@@ -380,8 +380,8 @@ _SETTINGS: Mapping[str, Any] = {
     "jobs left out": 0,
     "UniSched": "starts at every cycle, profilers worth a lease's share of what the job can win, "
     "epochs with a prior on what jobs save",
-    "profiled": "UniSched in its selector, others for 300 s on min(2, gang) free GPUs; then told",
-    "told": "what users state, epochs too; Themis the truth, UniSched and Optimus estimate epochs",
+    "profiled": "UniSched in its selector, others for 300 s on min(2, gang) free GPUs; then known",
+    "known": "what users state, epochs too; Themis the truth, UniSched and Optimus estimate epochs",
     "learned": "from complete jobs",
     "GENIE and Optimus": "elastic; rigid where it is said",
     "Chronus": "min(120 s, 30 s per GPU) on at most 16 GPUs of nodes for profiling only",

@@ -21,7 +21,7 @@ LOOKS: Looks = {
         )
         for information in said.INFORMATION
     },
-    said.knows("3Sigma", said.TOLD): (ORANGE, "-"),
+    said.knows("3Sigma", said.KNOWN_TIMES): (ORANGE, "-"),
 }  # fmt: skip
 
 #: what axes are called, by measure, where it is not the measure's name
@@ -47,10 +47,10 @@ def _lines(measure: str, axis: str, title: str = "", **more: Any) -> Panel:
 PLAIN = "[^=]*"
 EPOCHS = exactly(said.UNISCHED, said.ENSEMBLE, said.MAXIMUM, said.CAREFUL, said.TRUE)
 SELECTORS = exactly(said.UNISCHED, said.FEASIBLE)
-#: who knows run times so, or uses none that are told; FIFO would leave no room for the others
+#: who knows run times so, or uses none; FIFO would leave no room for the others
 ALIKE = {
-    said.PROFILED: "(?!FIFO|.*, told).*",
-    said.TOLD: f"(?!FIFO|.*, profiled|{said.PRINTED_REWARD}).*",
+    said.PROFILED: "(?!FIFO|.*, known).*",
+    said.KNOWN_TIMES: f"(?!FIFO|.*, profiled|{said.PRINTED_REWARD}).*",
 }
 PANELS: Mapping[str, Panels] = {
     "table3": [[_bars(measure)] for measure in ("miss", "jct", "ratio")],

@@ -39,10 +39,10 @@ from ..study import Values, short
 from .statements import (
     EDF,
     KNOWN,
+    KNOWN_TIMES,
     PAYING,
     PRINTED_REWARD,
     PROFILED,
-    TOLD,
     UNISCHED,
     jobs_of,
     knows,
@@ -165,8 +165,8 @@ def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
 
 
 Make = Callable[[], Policy]
-#: what is told run times, and can also profile as UniSched does; elastic as in the paper
-TOLD_POLICIES: Mapping[str, Make] = {
+#: what knows run times, and can also profile as UniSched does; elastic as in the paper
+WITH_RUN_TIMES: Mapping[str, Make] = {
     "GENIE": partial(Genie, elastic=True),
     "Hydra": Hydra,
     "Optimus": partial(Optimus, elastic=True, estimates=DurationEstimates()),
@@ -185,10 +185,10 @@ def _profiled(make: Make) -> Policy:
 POLICIES: Mapping[str, Make] = {
     PAYING: UniSchedPolicy,
     knows("3Sigma", PROFILED): ThreeSigma,
-    **{knows(name, PROFILED): partial(_profiled, make) for name, make in TOLD_POLICIES.items()},
+    **{knows(name, PROFILED): partial(_profiled, make) for name, make in WITH_RUN_TIMES.items()},
     PRINTED_REWARD: partial(UniSchedPolicy, profiler_reward=1.0),
     KNOWN: partial(UniSchedPolicy, profiling="none"),
-    **{knows(name, TOLD): make for name, make in TOLD_POLICIES.items()},
+    **{knows(name, KNOWN_TIMES): make for name, make in WITH_RUN_TIMES.items()},
     "FIFO": Fifo,
 }
 
@@ -343,7 +343,7 @@ def normalised(finished: Finished) -> Finished:
     }
     found: Finished = []
     for cell, own in finished:
-        unit = base.get((cell.policy.endswith(TOLD), cell.instance, cell.x, cell.seed))
+        unit = base.get((cell.policy.endswith(KNOWN_TIMES), cell.instance, cell.x, cell.seed))
         ratio = None if own["latency"] is None or not unit else own["latency"] / unit
         found.append((cell, {**own, "latency_ratio": short(ratio)}))
     return found

@@ -11,10 +11,10 @@ from ..verdicts import Place, Write, each, mean
 
 UNISCHED, CHRONUS, EDF = "UniSched", "Chronus", "EDF"
 DEADLINE, LEARNING = ("3Sigma", "GENIE", "Hydra"), ("Optimus", "Themis")
-PROFILED, TOLD = "profiled", "told"
-INFORMATION = (PROFILED, TOLD)
+PROFILED, KNOWN_TIMES = "profiled", "known"
+INFORMATION = (PROFILED, KNOWN_TIMES)
 #: by how the rows of Table III and Fig. 6 end
-EQUAL_TERMS: Mapping[str, str] = {PROFILED: "all profile", TOLD: "all are told"}
+EQUAL_TERMS: Mapping[str, str] = {PROFILED: "all profile", KNOWN_TIMES: "all know run times"}
 
 
 def knows(policy: str, information: str) -> str:
@@ -22,15 +22,15 @@ def knows(policy: str, information: str) -> str:
 
     Examples
     --------
-    >>> knows("Hydra", "told"), knows("3Sigma", "told")
-    ('Hydra, told', '3Sigma, learned')
+    >>> knows("Hydra", "known"), knows("3Sigma", "known")
+    ('Hydra, known', '3Sigma, learned')
     """
     return f"{policy}, {'learned' if policy == '3Sigma' else information}"
 
 
 PAYING, KNOWN = (knows(UNISCHED, information) for information in INFORMATION)
 PRINTED_REWARD = "UniSched, profilers worth 1"
-BRISK = "UniSched, told, leases of 2 min"
+BRISK = "UniSched, known, leases of 2 min"
 CAREFUL, TRUE, ENSEMBLE = "epochs at the 90 % quantile", "epochs known", "epochs without a prior"
 GRID = "starts at multiples of the lease"
 OWN = (KNOWN, BRISK, EDF, "FIFO", "rigid", CAREFUL, TRUE, GRID)
@@ -164,7 +164,7 @@ def _testbed(here: Place) -> Iterator[Statement]:
             f"last deadlines {minutes(last)} after submission", own=True,
         )  # fmt: skip
     yield from _profiling(here)
-    yield here.less("UniSched that is told run times misses less if leases are of 2 minutes "
+    yield here.less("UniSched that knows run times misses less if leases are of 2 minutes "
                     "instead of 10", "miss", BRISK, KNOWN, own=True)  # fmt: skip
     for information, terms in EQUAL_TERMS.items():  # between EDF and the other baselines
         own_label = knows(UNISCHED, information)
@@ -179,7 +179,7 @@ def _profiling(here: Place) -> Iterator[Statement]:
     """What profiling takes, among jobs that are short against the wait for it."""
     yield here.less("UniSched misses less if a profiler is worth what the job can still win "
                     "instead of 1", "miss", PAYING, PRINTED_REWARD, own=True)  # fmt: skip
-    yield here.less("UniSched misses more than if it were told run times", "miss", KNOWN, PAYING,
+    yield here.less("UniSched misses more than if it knew run times", "miss", KNOWN, PAYING,
                     own=True)  # fmt: skip
 
 

@@ -163,7 +163,7 @@ class IsolationArea:
 
     name: ClassVar[str] = "isolation-area"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     def __post_init__(self) -> None:
         for name in ("power", "size"):

@@ -78,7 +78,7 @@ class SmallestArea:
 
     name: ClassVar[str] = "smallest-area"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     guard: int | None = None
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ class OnlineRevenue:
     clock: Literal["absolute", "release"] = "absolute"
     optional: bool = True
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     needs_ps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

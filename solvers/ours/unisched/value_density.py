@@ -142,7 +142,7 @@ class ValueDensity:
         these leave.
     profiling : int
         Seconds for which a new job is profiled on two GPUs at most before its run time is known,
-        to the end of a round; 0 where run times are told. Until then it is guessed by the profiled
+        to the end of a round; 0 where run times are known. Until then it is guessed by the profiled
         jobs with the nearest deadlines.
     hope : bool
         Whether jobs that a target metric ends are tried for deadlines that they meet only if they
@@ -176,7 +176,7 @@ class ValueDensity:
 
     name: ClassVar[str] = "value-density"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
     balanced: bool = False
     profiling: int = 0

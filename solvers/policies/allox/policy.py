@@ -62,7 +62,7 @@ class Allox:
 
     name: ClassVar[str] = "allox"
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     alpha: float = 1.0
 
     def __post_init__(self) -> None:

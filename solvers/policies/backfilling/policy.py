@@ -34,7 +34,7 @@ class _Backfilling:
     """What both kinds have: run times, as users estimate them."""
 
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
     overestimate: float = 0.0
     seed: int = 0
@@ -163,7 +163,7 @@ class Easy(_Backfilling):
     ----------
     overestimate : float
         The run time of a job is taken for this many times too long at most: p (1 + overestimate x)
-        for p seconds, x drawn uniformly from [0, 1) for each job. With 0 run times are told.
+        for p seconds, x drawn uniformly from [0, 1) for each job. With 0 run times are known.
     seed : int
         Of these draws; job k always gets draw k.
 

@@ -78,7 +78,7 @@ class FinishTimeFairness:
 
     name: ClassVar[str] = "finish-time-fairness"
     preempts: ClassVar[Preempts] = Preempts.LEASE
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules

@@ -45,7 +45,7 @@ class MinTotalDuration:
 
     name: ClassVar[str] = "min-total-duration"
     preempts: ClassVar[Preempts] = Preempts.LEASE
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Session:
         """Begin a session.

@@ -49,7 +49,7 @@ class ServerFillingSrpt:
 
     name: ClassVar[str] = "serverfilling-srpt"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     @property
     def rule(self) -> Rule:

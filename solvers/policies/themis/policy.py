@@ -63,7 +63,7 @@ class ThemisGreedy:
 
     name: ClassVar[str] = "themis-greedy"
     preempts: ClassVar[Preempts] = Preempts.LEASE
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
 
     @property
     def rule(self) -> Rule:
@@ -157,7 +157,7 @@ class Themis:
 
     name: ClassVar[str] = "themis"
     preempts: ClassVar[Preempts] = Preempts.LEASE
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "known"
     fairness: float = 0.8
 
     def __post_init__(self) -> None:

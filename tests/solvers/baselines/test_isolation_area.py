@@ -92,7 +92,7 @@ class Weighed:
 
     name = "weighed"
     preempts = Preempts.ALWAYS
-    information = "told"
+    information = "known"
 
     def __init__(self, instance: Instance[Job], power: float, size: float) -> None:
         self.instance, self.power, self.size = instance, power, size

@@ -48,7 +48,7 @@ class Watched:
 
     name: ClassVar[str] = "watched"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[str] = "told"
+    information: ClassVar[str] = "known"
 
     def __init__(self, policy: ValueDensity, see: Callable[[State, Decision], None]) -> None:
         self.policy, self.see = policy, see
