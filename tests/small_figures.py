@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
-from inspect import signature
 from typing import Any
 
 import gangsched as gs
-
-
-@dataclass(frozen=True)
-class Case:
-    """Stands for an instance of LTGF's figures, which are long by themselves."""
-
-    name: str
-    workload: str
-    instance: Any
-    days: int = 1
-    start: int = 0
-    seed: int | None = None
-
-    def on(self, nodes: int) -> Case:
-        size = self.instance.cluster.nodes[0].gpus
-        cluster = gs.Cluster.uniform(nodes=nodes, gpus_per_node=size)
-        return replace(self, instance=replace(self.instance, cluster=cluster))
+from gangsched.analysis.papers.ltgf.figures import Scenario
+from gangsched.analysis.papers.unisched.runs import WorkloadSize
 
 
 @cache
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[Scenario, ...]:
+    """Two instances of LTGF's figures, which are long by themselves."""
     found = []
     for name, nodes in (("small", 3), ("smaller", 2)):
         cluster = gs.Cluster.uniform(nodes=nodes, gpus_per_node=8)
-        found.append(Case(name, "small", gs.generate.venus_workload(cluster, jobs=60, days=1)))
+        jobs = gs.generate.venus_workload(cluster, jobs=60, days=1)
+        found.append(Scenario(name, "small", jobs, days=1))
     return tuple(found)
-
-
-def sizes() -> Any:
-    """The smallest workloads of UniSched's figures, of the class that these have."""
-    figure: Any = gs.reproduce.TARGETS["unisched:fig6"]
-    known = signature(getattr(figure, "cells", figure)).parameters["sizes"].default
-    few = {"nodes": 2, "jobs": 12, "days": 1}
-    return {kind: type(size)(**few) for kind, size in known.items()}
 
 
 def figure_options() -> dict[str, dict[str, Any]]:
@@ -49,7 +26,8 @@ def figure_options() -> dict[str, dict[str, Any]]:
     irmp: dict[str, Any] = {"seeds": (0, 1), "processes": 1}
     alone = {**irmp, "seeds": (0,)}
     size = {"default": (8, 10, 3)}
-    small = {"sizes": sizes(), "seeds": (0,), "processes": 1}
+    sizes = {kind: WorkloadSize(nodes=2, jobs=12, days=1) for kind in "HP"}
+    small = {"sizes": sizes, "seeds": (0,), "processes": 1}
     ring: dict[str, Any] = {"seeds": (0,), "variants": ("B",)}
     return {
         "rar_ddls:fig4": ring, "rar_ddls:fig5": ring, "rar_ddls:fig6": ring, "rar_ddls:fig7": ring,

@@ -216,7 +216,6 @@ def measure(problem: Irmp, result: Outcome) -> Values:
         values |= {f"alpha {counting} of {u}": ratio for u, ratio in enumerate(ratios)}
     values["within"] = _within(problem, result)
     used = 100 * utilisation(problem, schedule)[0]
-    values["complete"] = float(len(set(schedule.job.tolist())))
     values["makespan"] = float(makespan(schedule))
     values["most use"] = float(used.max(initial=0.0))
     values["mean use"] = float(used.mean()) if used.size else 0.0
