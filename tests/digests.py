@@ -276,8 +276,8 @@ def measures() -> Parts:
     """What is measured of a run."""
     of_all = (
         "objectives", "summary", "completion_time", "wait_time", "ideal_time", "slowdown", "rho",
-        "utilisation", "preemptions", "renewals", "attained_time", "fair_time", "service_time",
-        "finish_time_fairness", "user_rho", "user_work", "user_work_rho", "profiling_wait",
+        "utilisation", "preemptions", "attained_time", "fair_time", "service_time",
+        "user_rho", "user_work", "user_work_rho", "profiling_wait",
     )  # fmt: skip
     of_times = ("busy_time", "wanted_time", "user_attained_time", "user_fair_time")
     of_deadlines = ("deadline_summary", "rewards", "weighted_miss", "best_effort_latency")

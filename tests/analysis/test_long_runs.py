@@ -26,7 +26,6 @@ MEASURES: dict[str, Any] = {
     "attained": metrics.attained_time,
     "service": metrics.service_time,
     "preemptions": metrics.preemptions,
-    "renewals": metrics.renewals,
     "profiling": metrics.profiling_wait,
     "busy": lambda run: metrics.busy_time(run, [0, 5_000, 70_000, 10**6]),
     "users": lambda run: metrics.user_attained_time(run, [60, 5_000, 10**6]),

@@ -20,9 +20,8 @@ from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment, User
 from gangsched.solvers import Fifo, Srtf
 from gangsched.solvers.ltgf.policy import LtgfPolicy
-from gangsched.solvers.policy import Rules
 from hand_run import hand_run
-from run_builder import PLAIN, random_run, run_of, runs, stretched
+from run_builder import random_run, run_of, runs, stretched
 
 NAN = float("nan")
 USERS = [User("a", weight=3), User("b")]
@@ -34,7 +33,7 @@ JOBS = [
 ]
 
 
-def hand(*, now: int | None = None, rules: Rules = PLAIN) -> Run:
+def hand(*, now: int | None = None) -> Run:
     """Users a and b with quotas 3 and 1 of 4 GPUs; job 1 is preempted once, job 3 never runs."""
     segments = [
         Segment(0, 0, 20, {0: 2}),
@@ -43,7 +42,7 @@ def hand(*, now: int | None = None, rules: Rules = PLAIN) -> Run:
         Segment(1, 20, min(now or 40, 40), {0: 1, 1: 1}),
     ]
     gone = {3: "gpus=8 exceeds 4"}
-    return run_of(JOBS, segments, sizes=[2, 2], users=USERS, rejected=gone, now=now, rules=rules)
+    return run_of(JOBS, segments, sizes=[2, 2], users=USERS, rejected=gone, now=now)
 
 
 # --- by hand -------------------------------------------------------------------------------------
@@ -75,15 +74,6 @@ def test_the_cluster_by_hand() -> None:
     assert metrics.utilisation(run) == 1  # until 5: the rejected job's release does not count
     assert metrics.utilisation(run, "end") == pytest.approx(130 / 160)
     assert metrics.preemptions(run).tolist() == [0, 1, 0, 0]
-
-
-def test_renewals_are_lease_ends_inside_segments() -> None:
-    together = replace(PLAIN, synchronous=True, lease=10)
-    assert metrics.renewals(hand(rules=together)).tolist() == [1, 1, 1, 0]
-    assert metrics.renewals(hand()).tolist() == [0, 1, 0, 0]  # [20, 40) holds 30
-    alone = replace(PLAIN, synchronous=False)
-    assert metrics.renewals(hand(rules=alone)).tolist() == [0, 0, 0, 0]
-    assert metrics.renewals(hand(rules=replace(alone, lease=10))).tolist() == [1, 1, 1, 0]
 
 
 def test_job_fairness_by_hand() -> None:
@@ -118,12 +108,6 @@ def test_windows_by_hand() -> None:
     assert metrics.window_edges(run, 25).tolist() == [0, 25, 40]
 
 
-def test_finish_time_fairness_by_hand() -> None:
-    # submitted and uncompleted: 2 until 5, 3 until 20, 2 until 25, then 1
-    expected = [20 / 55, 40 / 60, 20 / (15 * 55 / 20), NAN]
-    assert metrics.finish_time_fairness(hand()).tolist() == pytest.approx(expected, nan_ok=True)
-
-
 def test_a_stopped_run_by_hand() -> None:
     run = hand(now=30)
     assert metrics.attained_time(run).tolist() == [40, 40, 30, 0]
@@ -136,8 +120,6 @@ def test_a_stopped_run_by_hand() -> None:
     assert (found["unfinished"], found["rejected"], found["finished"]) == (1, 1, 2)
     assert found["mean_completion"] == 20
     assert found["makespan"] is None
-    expected = [20 / 55, NAN, 20 / (15 * 55 / 20), NAN]
-    assert metrics.finish_time_fairness(run).tolist() == pytest.approx(expected, nan_ok=True)
 
 
 def test_one_user_may_have_all() -> None:
@@ -343,9 +325,8 @@ def test_windows_add_up(run: Run, length: int) -> None:
 @given(runs(), st.integers(2, 50))
 def test_the_unit_of_time_does_not_matter(run: Run, factor: int) -> None:
     longer = stretched(run, factor)
-    for of in (metrics.slowdown, metrics.rho, metrics.finish_time_fairness, metrics.user_rho):
+    for of in (metrics.slowdown, metrics.rho, metrics.user_rho):
         np.testing.assert_allclose(of(longer), of(run), rtol=1e-9)
-    assert metrics.renewals(longer).tolist() == metrics.renewals(run).tolist()
     np.testing.assert_allclose(
         metrics.window_rho(longer, 20 * factor), metrics.window_rho(run, 20), rtol=1e-9
     )
@@ -441,7 +422,6 @@ def test_utilisation_begins_with_the_first_arrival() -> None:
 def test_rejected_jobs_share_with_nobody() -> None:
     jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=9, work=10)]
     run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})
-    assert metrics.finish_time_fairness(run)[0] == 1
     assert metrics.fair_time(run).tolist() == [10, 0]
 
 

@@ -6,14 +6,12 @@ from .jobs import attained_time as attained_time
 from .jobs import busy_time as busy_time
 from .jobs import completion_time as completion_time
 from .jobs import fair_time as fair_time
-from .jobs import finish_time_fairness as finish_time_fairness
 from .jobs import ideal_time as ideal_time
 from .jobs import is_elastic as is_elastic
 from .jobs import makespan as makespan
 from .jobs import objectives as objectives
 from .jobs import preemptions as preemptions
 from .jobs import profiling_wait as profiling_wait
-from .jobs import renewals as renewals
 from .jobs import rho as rho
 from .jobs import service_time as service_time
 from .jobs import slowdown as slowdown

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....instances import Schedule
 from ....instances.arrays import by_number
 from ....instances.model import FULL_SPEED, Instance
 from ....instances.remembered import remembered
@@ -153,21 +152,6 @@ def preemptions(run: Run) -> Ints:
     return times
 
 
-def renewals(run: Run) -> Ints:
-    """Return how often each job kept its GPUs beyond the end of a lease.
-
-    Derived from the schedule: lease boundaries strictly inside its segments. A policy that does not
-    preempt has no leases, and the number says nothing.
-    """
-    lease = run.rules.lease_length
-
-    def inside(plan: Schedule) -> Ints:
-        begin = plan.start // lease * lease if run.rules.synchronous else plan.start
-        return (plan.end - 1 - begin) // lease
-
-    return over_segments(run, inside).astype(np.int64)
-
-
 def attained_time(run: Run) -> Ints:
     """Return A_i, the GPU seconds that each job held: eq. (2), overhead included."""
     held = over_segments(run, lambda plan: segment_gangs(plan) * (plan.end - plan.start))
@@ -223,31 +207,6 @@ def service_time(run: Run) -> Ints:
 def rho(run: Run, since: Since = "visible") -> Floats:
     """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair."""
     return degree(attained_time(run), fair_time(run, since))
-
-
-def finish_time_fairness(run: Run) -> Floats:
-    """Return T_sh / T_id of each job, Themis's measure (Section 4.1.2); above 1 is unfair.
-
-    T_sh is the time from submission to completion, T_id = p N the ideal run time in a cluster of
-    1 / N of the size, N the number of submitted and uncompleted jobs, averaged over that time.
-
-    References
-    ----------
-    K. Mahajan et al. Themis: Fair and Efficient GPU Cluster Scheduling. NSDI 2020, Section 3. Its N
-    is read here as the average over the job's life.
-    """
-    book = run.records
-    there = ~book.rejected & (book.release <= run.now)
-    last = np.where(book.finished, book.end, run.now)
-    knots, where = np.unique(
-        np.concatenate([book.release[there], last[there]]), return_inverse=True
-    )
-    signs = np.repeat([1, -1], np.count_nonzero(there))
-    line = Line.of(knots, np.cumsum(np.bincount(where, signs, knots.size)))
-    life = completion_time(run)
-    together = line.at(last) - line.at(book.release)
-    ideal = ideal_time(run)
-    return degree(life * life, ideal * np.where(book.finished, together, 0.0))
 
 
 def profiling_wait(run: Run) -> Floats:
