@@ -48,7 +48,7 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
-from .prices import LEAST, Climb, Progress, around
+from .prices import LEAST, Climb, Progress, around, cut_in_two
 from .reward_core import most_gains, most_gains_exactly
 from .rounding import float_above
 
@@ -256,10 +256,10 @@ class _Dual:
         room = self.room
         return -float(gains + room @ prices), bought - room
 
-    def halved(self) -> _Dual:
-        """The same with each interval cut in two, where it has two seconds."""
-        middle = (self.edges[:-1] + self.edges[1:]) // 2
-        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
+    def halved(self) -> tuple[_Dual, Ints]:
+        """The same with each interval cut in two, and in which one each lies now."""
+        edges, at = cut_in_two(self.edges)
+        return replace(self, edges=edges), at
 
 
 def _constant_price(dual: _Dual) -> Floats:

@@ -71,6 +71,7 @@ from .prices import (
     Progress,
     around,
     best_multiple,
+    cut_in_two,
     edges_between,
     price_bounded,
     waiting_prices,
@@ -202,10 +203,10 @@ class _ModelDual:
         room = self.room
         return float(total - (room * prices).sum()), bought - room
 
-    def halved(self) -> _ModelDual:
-        """The same with each interval cut in two, where it has two seconds."""
-        middle = (self.edges[:-1] + self.edges[1:]) // 2
-        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
+    def halved(self) -> tuple[_ModelDual, Ints]:
+        """The same with each interval cut in two, and in which one each lies now."""
+        edges, at = cut_in_two(self.edges)
+        return replace(self, edges=edges), at
 
 
 def _usual_prices(dual: _ModelDual, run: ModelRun, since: int) -> Floats:

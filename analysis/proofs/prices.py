@@ -210,12 +210,11 @@ class Dual:
         room = self.room
         return float(total - room @ prices), bought - room, ends
 
-    def halved(self) -> Dual:
-        """The same with each interval cut in two, where it has two seconds."""
-        middle = (self.edges[:-1] + self.edges[1:]) // 2
-        edges = np.unique(np.concatenate([self.edges, middle]))
+    def halved(self) -> tuple[Dual, Ints]:
+        """The same with each interval cut in two, and in which one each lies now."""
+        edges, at = cut_in_two(self.edges)
         first = np.searchsorted(edges, self.release, side="right")
-        return replace(self, edges=edges, first=first)
+        return replace(self, edges=edges, first=first), at
 
 
 def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: int) -> Ints:
@@ -229,6 +228,12 @@ def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: in
     even = np.linspace(low, high, intervals - intervals // 2 + 1)
     often = np.quantile(points, np.linspace(0, 1, intervals // 2 + 1))
     return np.unique(np.concatenate([even, often]).astype(np.int64))
+
+
+def cut_in_two(edges: Ints) -> tuple[Ints, Ints]:
+    """Each interval cut in two, where it has two seconds, and in which one each new one lies."""
+    finer = np.unique(np.concatenate([edges, (edges[:-1] + edges[1:]) // 2]))
+    return finer, np.searchsorted(edges, finer[:-1], side="right") - 1
 
 
 # --- the first prices -----------------------------------------------------------------------------
@@ -297,15 +302,10 @@ class Concave(Protocol):
 
 
 class Halving(Concave, Protocol):
-    """One with prices of intervals between edges, one or several for each."""
+    """One with prices of intervals."""
 
-    @property
-    def edges(self) -> Ints:
-        """Where intervals begin and end."""
-        ...
-
-    def halved(self) -> Self:
-        """Return the same with each interval cut in two."""
+    def halved(self) -> tuple[Self, Ints]:
+        """Return the same with each interval cut in two, and which price each one had."""
         ...
 
 
@@ -333,10 +333,9 @@ class Climb:
         """Climb, then halve the intervals and climb on: the last function, and the best prices."""
         prices = self.up(dual, prices, FIRST_STEP * usual)
         for _ in range(halvings if self.rounds else 0):
-            finer = dual.halved()
-            if finer.edges.size == dual.edges.size or time.monotonic() >= self.end:
+            finer, at = dual.halved()
+            if at.size == prices.shape[-1] or time.monotonic() >= self.end:
                 break
-            at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
             dual, usual = finer, usual[..., at]
             prices = self.up(finer, prices[..., at], LATER_STEP * usual)
         return dual, prices

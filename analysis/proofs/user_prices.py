@@ -22,11 +22,11 @@ limits are a frontier (:mod:`gangsched.analysis.comparing.sharing_frontier`).
 The climb
 ---------
 B is concave in prices and weights together. Its supergradient in v_u is u's sum of flow times where
-each of its jobs costs least; that in prices is in :mod:`.prices`. With y_u = v_u d_u, the shares of
-a worst ratio add up to 1 and follow multiplicative steps; prices follow Polyak's with momentum, and
-both get half of the distance to a target above the best value. They begin with the mean of the
-shares of some rounds of area order (:mod:`gangsched.solvers.ours.user_order`), or of the first few
-if these prove more, a part of it spread over all users, and the prices of the schedule by these.
+each of its jobs costs least; that in prices is in :mod:`.prices`, whose climb serves for both. With
+y_u = v_u d_u, the bound of a worst ratio is the same for all multiples of prices and shares.
+They begin with the mean of the shares of some rounds of area order
+(:mod:`gangsched.solvers.ours.user_order`), or of the first few if these prove more, a part of it
+spread over all users, and the prices of the schedule by these.
 
 For "sharing" the bound is often little more than one user's P_u / A_u, with that user's weight
 alone and no price: tight, and trivial. It is tried first for every reading, and where a schedule's
@@ -45,21 +45,28 @@ from typing import NamedTuple
 import numpy as np
 
 from ...formulations.sharing_incentive import SharingIncentive
-from ...instances.arrays import Floats
+from ...instances.arrays import Floats, Ints
 from ...instances.remembered import remembered
 from ...solvers.ours.pool import run_pool
 from ...solvers.ours.user_order import Members, UserRun, user_runs
 from ...solvers.result import Bound
 from .price_core import evaluate_exactly
-from .prices import BITS, Dual, Progress, best_multiple, edges_between, usual_prices
+from .prices import (
+    BITS,
+    Climb,
+    Dual,
+    Progress,
+    around,
+    best_multiple,
+    edges_between,
+    usual_prices,
+)
 
 __all__ = ["user_bound"]
 
 METHOD = "prices and user weights"
 EVEN = 0.05  #: part of the first shares that all users get alike
-#: of the climb: first distance of the target, relative, and after the intervals were halved; its
-#: factor after PATIENCE steps without a better bound; where the climb ends; momentum
-GAP, LATER_GAP, CLOSER, PATIENCE, CLOSEST, MOMENTUM = 0.3, 2e-3, 0.7, 10, 2e-5, 0.7
+SHARES_STEP = 0.04  #: of the climb, as a part of that of prices
 CLOSE = 5e-3  #: part of a schedule's worst ratio for which no prices are sought
 FEW = 3  #: rounds of area order that are enough to begin with
 
@@ -126,32 +133,16 @@ def user_bound(
             return best
     since = min(job.release for job in problem.jobs)
     members = Members.of(problem)
-    climb = _Climb(members, end, rounds, on_progress)
     begun = [_start(problem, members, shares, since, intervals) for shares in starts]
-    dual, point = max(begun, key=lambda start: climb.at(*start)[0]) if begun[1:] else begun[0]
+    start = max(begun, key=lambda one: one.dual.at(one.point)[0]) if begun[1:] else begun[0]
+    dual, point = start.dual, start.point
     if problem.limit is not None:  # which may be so large that it says nothing
-        free = replace(point, shares=0 * point.shares)
-        point = max(point, free, key=lambda one: climb.at(dual, one)[0])
-    point = climb.up(dual, point, GAP)
-    for _ in range(halvings if rounds else 0):
-        finer = dual.halved()
-        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
-            break
-        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
-        dual, point = finer, climb.up(finer, replace(point, prices=point.prices[at]), LATER_GAP)
-    found = _exact_bound(problem, members, dual, point, since)
+        free = point * (np.arange(point.size) < dual.count)
+        point = max(point, free, key=lambda one: dual.at(one)[0])
+    climb = Climb(end, rounds, on_progress)
+    dual, point = climb.halving(dual, point, start.usual, halvings)
+    found = _exact_bound(problem, dual, point, since)
     return found if found.value > best.value else best
-
-
-def _start(
-    problem: SharingIncentive, members: Members, shares: Floats, since: int, intervals: int
-) -> tuple[Dual, _Point]:
-    """Shares, and the prices of the schedule by them."""
-    weights = members.weights(shares)
-    run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
-    dual = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
-    weighted = replace(dual, weight=weights)
-    return dual, _Point(shares, best_multiple(weighted, usual_prices(weighted, run)))
 
 
 class Tried(NamedTuple):
@@ -189,63 +180,67 @@ def mean_shares(runs: Sequence[UserRun]) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Point:
-    """Shares of the users and prices of the intervals."""
+class _Dual:
+    """The theorem's bound of a point: prices of the intervals, then shares of the users."""
 
-    shares: Floats
-    prices: Floats
-
-
-@dataclass
-class _Climb:
-    """Steps of both, each for half of the way to a target."""
-
+    flow: Dual
     members: Members
-    end: float
-    rounds: int
-    on_progress: Progress | None
-    steps: int = 0
+    ratio: float  #: a usual one
 
-    def at(self, dual: Dual, point: _Point) -> tuple[float, Floats, Floats]:
-        """The bound, and its change with each share and with each price."""
-        who = self.members
-        weights = who.weights(point.shares)
-        value, slope, ends = replace(dual, weight=weights).answer(point.prices)
-        ratios = who.ratios(ends - dual.release + who.release)
-        value -= float(point.shares @ (who.less / who.over))
+    @property
+    def count(self) -> int:
+        """How many prices there are."""
+        return self.flow.edges.size - 1
+
+    @property
+    def room(self) -> Floats:
+        """By what slopes are divided."""
+        return np.append(self.flow.room, np.full(self.members.over.size, self.ratio))
+
+    def at(self, point: Floats) -> tuple[float, Floats]:
+        """Return the bound, and its change with each price and each share."""
+        who, prices, shares = self.members, point[: self.count], point[self.count :]
+        over = float(shares.sum()) if who.limit is None else 1.0
+        if over == 0:
+            return -math.inf, np.zeros_like(point)
+        dual = replace(self.flow, weight=who.weights(shares))
+        value, slope, ends = dual.answer(prices)
+        value -= float(shares @ (who.less / who.over))
         if who.limit is not None:
-            value -= who.limit * float(point.shares.sum())
-        return value, who.excess(ratios, point.shares), slope
+            value -= who.limit * float(shares.sum())
+        value /= over
+        least = value if who.limit is None else who.limit
+        more = who.ratios(ends - self.flow.release + who.release) - least
+        return value, np.append(slope, more) / over
 
-    def up(self, dual: Dual, point: _Point, gap: float) -> _Point:
-        """Return the best point found from this one on."""
-        lengths = dual.lengths
-        value, excess, slope = self.at(dual, point)
-        best, highest, there = point, value, (excess, slope)
-        gap *= abs(highest)
-        closest = CLOSEST * abs(highest)
-        momentum, failed = np.zeros_like(point.prices), 0
-        for _ in range(self.rounds):
-            if gap < closest or time.monotonic() >= self.end:
-                break
-            way = (highest + gap - value) / 2
-            momentum = slope / lengths + MOMENTUM * momentum
-            size, spread = float(momentum**2 @ lengths), float(point.shares @ excess**2)
-            point = _Point(
-                self.members.moved(point.shares, way / spread * excess if spread else 0 * excess),
-                np.maximum(point.prices + way / size * momentum, 0) if size else point.prices,
-            )
-            value, excess, slope = self.at(dual, point)
-            failed = 0 if value > highest + 1e-3 * gap else failed + 1
-            if value > highest:
-                best, highest, there = point, value, (excess, slope)
-            if failed == PATIENCE:
-                gap, failed, point, momentum = CLOSER * gap, 0, best, 0 * momentum
-                value, (excess, slope) = highest, there
-            self.steps += 1
-            if self.on_progress is not None:
-                self.on_progress(self.steps, highest)
-        return best
+    def halved(self) -> tuple[_Dual, Ints]:
+        """The same with each interval cut in two, and where each part of a point was before."""
+        finer, at = self.flow.halved()
+        users = self.count + np.arange(self.members.over.size)
+        return replace(self, flow=finer), np.append(at, users)
+
+
+class _Start(NamedTuple):
+    """Where a climb begins."""
+
+    dual: _Dual
+    point: Floats
+    usual: Floats  #: what a step is a part of
+
+
+def _start(
+    problem: SharingIncentive, members: Members, shares: Floats, since: int, intervals: int
+) -> _Start:
+    """Shares, with the prices of the schedule by them."""
+    weights = members.weights(shares)
+    run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
+    flow = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
+    weighted = replace(flow, weight=weights)
+    usual = usual_prices(weighted, run)
+    point = np.append(best_multiple(weighted, usual), shares)
+    ratio = abs(_Dual(flow, members, 1.0).at(point)[0])
+    steps = SHARES_STEP * np.maximum(shares, shares.mean() / 10)
+    return _Start(_Dual(flow, members, ratio or 1.0), point, np.append(around(usual), steps))
 
 
 # --- in integers ----------------------------------------------------------------------------------
@@ -262,22 +257,21 @@ def _without_prices(problem: SharingIncentive) -> Bound:
     return _bound(problem, [0, 1], [0], shares, int(problem.integral), total)
 
 
-def _exact_bound(
-    problem: SharingIncentive, members: Members, dual: Dual, point: _Point, since: int
-) -> Bound:
+def _exact_bound(problem: SharingIncentive, whole: _Dual, point: Floats, since: int) -> Bound:
     """The bound of prices and weights in parts, of which those of every job fit 64 bits."""
-    users = point.shares / members.over
+    dual, members = whole.flow, whole.members
+    costs, users = point[: whole.count], point[whole.count :] / members.over
     everyone = int(problem.integral)
     span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
     most = max(
         (float(users.max()) + everyone) * span,
-        float(point.prices.max(initial=0)) * float((dual.gang * dual.need).max()),
+        float(costs.max(initial=0)) * float((dual.gang * dual.need).max()),
         2.0**-200,
     )
     scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
     while everyone and scale.denominator > 1:  # c is whole
         raise OverflowError("user_bound: times are too long")
-    prices = [round(Fraction(price) * scale) for price in point.prices.tolist()]
+    prices = [round(Fraction(price) * scale) for price in costs.tolist()]
     shares = [int(Fraction(share) * scale) for share in users.tolist()]
     c = int(everyone * scale)
     weights = np.array(shares, dtype=np.int64)[members.user] + c
