@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 import gangsched as gs
+from corrupted import corrupted
 from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -306,31 +307,7 @@ def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     rng = random.Random(seed)
     problem = mixed_problem(np.random.default_rng(seed), rng.choice(SUMS), jobs=3)
     bound = model_price_bound(problem, intervals=20, rounds=40)
-    proof: dict[str, Any] = {**bound.certificate}
-    kind = rng.randrange(7)
-    if kind == 0:
-        row = rng.randrange(len(proof["prices"]))
-        at = rng.randrange(len(proof["prices"][row]))
-        proof["prices"] = [[*prices] for prices in proof["prices"]]
-        change = rng.randrange(-9, 9) * proof["scale"] // 8
-        proof["prices"][row][at] = max(0, proof["prices"][row][at] + change)
-    elif kind == 1:
-        proof["scale"] = rng.choice([1, proof["scale"] // 2 or 1, 2 * proof["scale"], 3])
-    elif kind == 2:
-        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
-    elif kind == 3:
-        name = rng.choice(["times", "prices", "rates"])
-        proof[name] = proof[name][1:]
-    elif kind == 4:
-        proof["rates"] = [
-            [a * rng.randrange(5) // 2 + rng.randrange(2) * proof["scale"] for a in rates]
-            for rates in proof["rates"]
-        ]
-    elif kind == 5:
-        proof["prices"] = proof["prices"][::-1]
-    else:
-        name = rng.choice(["times", "prices", "scale", "rates"])
-        proof[name] = rng.choice([None, "x", [1.5], -1, [], True, [[-1], [2]], 10**30])
+    proof = corrupted(bound.certificate, rng)
     claimed = Fraction(mixed_optimum(problem)) * Fraction(10**9 + 1, 10**9)
     with pytest.raises(InvalidCertificate):
         verify_bound(problem, Bound(float(claimed) + (0.5 if problem.integral else 0), "no", proof))

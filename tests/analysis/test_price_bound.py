@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
+from corrupted import corrupted
 from few import each_seed
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -236,24 +237,7 @@ def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     rng = random.Random(seed)
     problem = random_problem(np.random.default_rng(seed), rng.choice(SUMS))
     bound = price_bound(problem, intervals=20, rounds=50)
-    proof: dict[str, Any] = {**bound.certificate}
-    kind = rng.randrange(5)
-    if kind == 0:
-        at = rng.randrange(len(proof["prices"]))
-        proof["prices"] = [*proof["prices"]]
-        proof["prices"][at] = max(
-            0, proof["prices"][at] + rng.randrange(-9, 9) * proof["scale"] // 8
-        )
-    elif kind == 1:
-        proof["scale"] = rng.choice([1, proof["scale"] // 2 or 1, 2 * proof["scale"], 3])
-    elif kind == 2:
-        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
-    elif kind == 3:
-        proof[rng.choice(["times", "prices"])] = proof[rng.choice(["times", "prices"])][1:]
-    else:
-        proof[rng.choice(["times", "prices", "scale"])] = rng.choice(
-            [None, "x", [1.5], -1, [], True]
-        )
+    proof = corrupted(bound.certificate, rng)
     best = optimum(problem)
     claimed = Fraction(best) * Fraction(10**9 + 1, 10**9)
     with pytest.raises(InvalidCertificate):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from corrupted import corrupted
 from few import each_seed
 from gangsched.analysis.proofs.user_prices import user_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
@@ -37,7 +38,7 @@ def tiny(seed: int, limited: bool) -> tuple[SharingIncentive, Any]:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-@each_seed(range(60), plain=5)
+@each_seed(range(20), plain=5)
 def test_no_bound_exceeds_the_optimum(seed: int, limited: bool) -> None:
     problem, best = tiny(seed, limited)
     for options in ({"orders": 0}, {"rounds": 0}, {"rounds": 40, "intervals": 30}):
@@ -61,7 +62,7 @@ def test_it_is_often_close_to_the_optimum() -> None:
         assert min(gaps) >= 1
 
 
-@each_seed(range(60), plain=5)
+@each_seed(range(30), plain=5)
 def test_no_schedule_of_the_order_is_below_it(seed: int) -> None:
     problem, best = tiny(seed, False)
     found = user_order(problem)
@@ -82,30 +83,15 @@ def test_the_order_often_finds_the_optimum() -> None:
     assert sum(same) >= 20
 
 
-@each_seed(range(240), plain=15)
+@each_seed(range(30), plain=5)
 def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
     rng = random.Random(seed)
-    problem, best = tiny(seed % 60, bool(seed // 60 % 2))
-    proof: dict[str, Any] = {**user_bound(problem, rounds=20, intervals=20).certificate}
-    name = rng.choice(["times", "prices", "users"])
-    kind = rng.randrange(5)
-    if kind == 0:
-        at = rng.randrange(len(proof["prices"]))
-        proof["prices"] = [*proof["prices"]]
-        proof["prices"][at] = rng.choice([0, 2 * proof["prices"][at], proof["prices"][at] // 2])
-    elif kind == 1:
-        at = rng.randrange(len(proof["users"]))
-        proof["users"] = [*proof["users"]]
-        proof["users"][at] = rng.choice([0, 3 * proof["users"][at] + 1, proof["users"][at] // 2])
-    elif kind == 2:
-        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
-    elif kind == 3:
-        proof[name] = proof[name][1:]
-    else:
-        proof[rng.choice([name, "all"])] = rng.choice([None, "x", [1.5], -1, [-1], [], True])
+    problem, best = tiny(seed, bool(seed % 2))
+    proof = user_bound(problem, rounds=20, intervals=20).certificate
     claimed = float(best) * (1 + 1e-9) + 0.5 * problem.integral
-    with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(claimed, "no", proof))
+    for _ in range(8):
+        with pytest.raises(InvalidCertificate):
+            verify_bound(problem, Bound(claimed, "no", corrupted(proof, rng)))
 
 
 # --- by hand --------------------------------------------------------------------------------------
