@@ -198,24 +198,14 @@ def deadlines(
     return DeadlineRewards(draw(cluster, jobs=jobs, days=days, family=deadlines, seed=seed))
 
 
-#: generators by the name that calls record
+#: generators by the names that calls record: their own, with - for _
 FAMILIES: Mapping[str, Callable[..., Any]] = {
-    "rings": rings,
-    "rings-of-sizes": rings_of_sizes,
-    "rings-like-philly": rings_like_philly,
-    "rings-in-contention": rings_in_contention,
-    "queue": queue,
-    "revenue": revenue,
-    "market": market,
-    "table3-market": table3_market,
-    "lives": lives,
-    "lease": lease,
-    "moment": moment,
-    "completion": completion,
-    "completion-like-venus": completion_like_venus,
-    "sharing": sharing,
-    "deadlines": deadlines,
-}
+    family.__name__.replace("_", "-"): family
+    for family in (
+        rings, rings_of_sizes, rings_like_philly, rings_in_contention, queue, revenue, market,
+        table3_market, lives, lease, moment, completion, completion_like_venus, sharing, deadlines,
+    )
+}  # fmt: skip
 
 
 @cache

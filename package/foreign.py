@@ -13,7 +13,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from .rows import Solver
 from .solvers.policy import Policy, is_policy
 
 FOREIGN = "module:object or file.py:object"
@@ -80,11 +79,11 @@ def loaded(kind: str, name: str, load: Callable[[], Any]) -> Any:
         raise ValueError(text) from None
 
 
-def foreign_solver(name: str, load: Callable[[], Any]) -> Solver:
-    """Return somebody else's solver."""
-    found: Solver = loaded("solver", name, load)
+def foreign_function(kind: str, name: str, load: Callable[[], Any]) -> Any:
+    """Return somebody else's solver or reader."""
+    found = loaded(kind, name, load)
     if not callable(found):
-        raise ValueError(f"solver {name!r} is of type {type(found).__name__}, which is no function")
+        raise ValueError(f"{kind} {name!r} is of type {type(found).__name__}, which is no function")
     return found
 
 

@@ -25,7 +25,7 @@ from . import families, settings
 from .analysis.comparing.comparison import Extras
 from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
-from .foreign import FOREIGN, FOREIGN_NAME, foreign_solver, loaded, named_object, new_policy
+from .foreign import FOREIGN, FOREIGN_NAME, foreign_function, named_object, new_policy
 from .formulations.completion_time.problem import CompletionTime, Measure
 from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
@@ -489,7 +489,7 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     """
     own = PROBLEMS[problem].solvers
     key, load = _found("solver", name, own, "gangsched.solvers")
-    return key, own[key].load() if key in own else foreign_solver(key, load)
+    return key, own[key].load() if key in own else foreign_function("solver", key, load)
 
 
 def reader(name: str) -> tuple[str, Reader]:
@@ -504,10 +504,7 @@ def reader(name: str) -> tuple[str, Reader]:
     'philly-csv'
     """
     key, load = _found("reader", name, READERS, "gangsched.readers")
-    read: Reader = loaded("reader", name, load)
-    if not callable(read):
-        raise ValueError(f"reader {name!r} is of type {type(read).__name__}, which is no function")
-    return key, read
+    return key, foreign_function("reader", name, load)
 
 
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:

@@ -15,18 +15,21 @@ from typing import Any
 from ..formulations.problem import Sense
 from ..instances.check import one_of
 from ..instances.io import (
-    CODECS,
     INTEGER,
     LIST,
     OBJECT,
     TEXT,
-    Codec,
+    allocation_from_dict,
+    allocation_to_dict,
     check_fields,
     check_header,
     check_values,
     header,
     plain_data,
+    schedule_from_dict,
+    schedule_to_dict,
 )
+from ..instances.schedule import Allocation, Schedule
 from .facts import facts_from_dict, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
@@ -35,15 +38,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-class GangSelection(tuple[int, ...]):
-    """What runs in a round of LTGF, as a file has it; in results a plain tuple."""
-
-
-class TimeShares(tuple[Any, ...]):
-    """Packings of jobs and their fractions of the time, likewise."""
-
-
-def _selection_to_dict(solution: GangSelection) -> dict[str, Any]:
+def _selection_to_dict(solution: tuple[int, ...]) -> dict[str, Any]:
     return {**header("selection"), "jobs": list(solution)}
 
 
@@ -52,7 +47,7 @@ def _selection_from_dict(data: Any) -> tuple[int, ...]:
     return _numbers("jobs", data["jobs"])
 
 
-def _shares_to_dict(solution: TimeShares) -> dict[str, Any]:
+def _shares_to_dict(solution: tuple[Any, ...]) -> dict[str, Any]:
     packings = [{"jobs": list(jobs), "fraction": str(part)} for jobs, part in solution]
     return {**header("time-shares"), "packings": packings}
 
@@ -79,12 +74,12 @@ def _numbers(name: str, values: Any) -> tuple[int, ...]:
     return tuple(values)
 
 
-#: solutions by their kind in files
-SOLUTIONS: Mapping[str, Codec] = {
-    "schedule": CODECS["schedule"],
-    "allocation": CODECS["allocation"],
-    "selection": Codec((GangSelection,), _selection_to_dict, _selection_from_dict),
-    "time-shares": Codec((TimeShares,), _shares_to_dict, _shares_from_dict),
+#: what reads solutions, by their kind in files
+SOLUTIONS: Mapping[str, Callable[[Any], Any]] = {
+    "schedule": schedule_from_dict,
+    "allocation": allocation_from_dict,
+    "selection": _selection_from_dict,
+    "time-shares": _shares_from_dict,
 }
 
 
@@ -162,14 +157,14 @@ def solution_to_dict(solution: Any) -> dict[str, Any] | None:
     """Return a solution of any problem as plain JSON data, None as it is."""
     if solution is None:
         return None
-    if type(solution) is tuple:  # of LTGF: of numbers, or of packings
-        numbers = all(isinstance(one, int) for one in solution)
-        solution = GangSelection(solution) if numbers else TimeShares(solution)
-    for types, write, _ in SOLUTIONS.values():
-        if isinstance(solution, types):
-            return write(solution)
-    kinds = ", ".join(one.__name__ for codec in SOLUTIONS.values() for one in codec.types)
-    raise TypeError(f"result: solution={solution!r} is not one of {kinds}")
+    if isinstance(solution, Schedule):
+        return schedule_to_dict(solution)
+    if isinstance(solution, Allocation):
+        return allocation_to_dict(solution)
+    if type(solution) is not tuple:
+        raise TypeError(f"result: solution={solution!r} is not one of Schedule, Allocation, tuple")
+    numbers = all(isinstance(one, int) for one in solution)  # of LTGF, or packings
+    return _selection_to_dict(solution) if numbers else _shares_to_dict(solution)
 
 
 def solution_from_dict(data: Any) -> Any:
@@ -180,7 +175,7 @@ def solution_from_dict(data: Any) -> Any:
         kinds = ", ".join(map(repr, SOLUTIONS))
         raise ValueError(f"result: solution is not null nor an object of kind {kinds}")
     try:
-        return SOLUTIONS[data["kind"]].read(data)
+        return SOLUTIONS[data["kind"]](data)
     except ValueError as error:
         raise ValueError(f"solution: {error}") from None
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from .alibaba import read_alibaba as read_alibaba
 from .alibaba import read_alibaba_nodes as read_alibaba_nodes
+from .auto import READERS as READERS
 from .auto import read_auto as read_auto
 from .auto import recognise as recognise
 from .chronus import read_chronus as read_chronus
@@ -22,13 +20,9 @@ from .presets import read_acme as read_acme
 from .presets import read_alibaba_pai as read_alibaba_pai
 from .presets import read_alibaba_spot as read_alibaba_spot
 from .presets import read_supercloud as read_supercloud
-from .readers import BY_FORMAT
 from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf
 from .trace import LogRow as LogRow
-from .trace import Reader
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
 from .write import write_trace as write_trace
-
-READERS: Mapping[str, Reader] = MappingProxyType({"auto": read_auto, **BY_FORMAT})

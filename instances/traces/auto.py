@@ -9,18 +9,30 @@ from dataclasses import replace
 from io import StringIO
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..io import read_bytes
+from .alibaba import read_alibaba
+from .chronus import read_chronus
 from .export import read_csv, read_parquet
-from .gavel import FORMS
-from .presets import ALIBABA_PAI, SUPERCLOUD
-from .readers import BY_FORMAT
+from .gavel import FORMS, read_gavel
+from .helios import read_helios
+from .itp import read_itp
+from .philly import read_philly_csv, read_philly_json
+from .presets import (
+    ALIBABA_PAI,
+    SUPERCLOUD,
+    read_acme,
+    read_alibaba_pai,
+    read_alibaba_spot,
+    read_supercloud,
+)
 from .sacct import read_sacct
-from .swf import FIELDS
-from .trace import Trace
+from .swf import FIELDS, read_swf
+from .trace import Reader, Trace
 
-__all__ = ["Recognised", "read_auto", "recognise"]
+__all__ = ["READERS", "Recognised", "read_auto", "recognise"]
 
 #: columns of published formats, in full; those in parentheses are not in every file
 COLUMNS: Mapping[str, str] = {
@@ -165,6 +177,19 @@ def read_auto(
     elif tres is not None and reader != "sacct":
         raise ValueError(f"{path}: tres={tres!r} does not go with its format, {reader}")
     else:
-        trace = BY_FORMAT[reader](path) if tres is None else read_sacct(path, tres=tres)
+        trace = READERS[reader](path) if tres is None else read_sacct(path, tres=tres)
     notes = (f"format: {reader}, as {reason}", *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))
+
+
+#: the readers of job logs, by the names of their formats
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        read.__name__.removeprefix("read_").replace("_", "-"): read
+        for read in (
+            read_auto, read_csv, read_parquet, read_acme, read_alibaba, read_alibaba_pai,
+            read_alibaba_spot, read_chronus, read_gavel, read_helios, read_itp, read_philly_csv,
+            read_philly_json, read_sacct, read_supercloud, read_swf,
+        )
+    }
+)  # fmt: skip

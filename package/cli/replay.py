@@ -212,8 +212,7 @@ def replay(
         found = _run(source, chosen, rules, kept, effort, ledger)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    options = _Shown(page, json, waits, explain)
-    _finish(source, found, context, kept, options)
+    _finish(source, found, context, kept, report=page, json=json, waits=waits, explain=explain)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -326,29 +325,22 @@ def _progress(
 # --- what came out -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is written, and what is shown beside the tables."""
-
-    report: Path | None
-    json: Path | None
-    waits: int | None
-    explain: bool
-
-
 def _finish(
     source: Source,
     found: Any,
     context: typer.Context,
     kept: _Kept,
-    shown: _Shown,
+    *,
+    report: Path | None,
+    json: Path | None,
+    waits: int | None,
+    explain: bool,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
-    report, json = shown.report, shown.json
     console = screen.open_console(json)
-    explained = found.waits(shown.waits) if shown.waits and found.rows else {}
+    explained = found.waits(waits) if waits and found.rows else {}
     try:
-        _show(console, source, found, shown.explain)
+        _show(console, source, found, explain)
         _show_waits(console, found, explained)
         _show_commands(console, found, context)
     finally:  # also where the screen is a pipe that nobody reads to the end
