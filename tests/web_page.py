@@ -56,6 +56,19 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
+def untimed(text: str) -> str:
+    """The page without run times."""
+    return re.sub(r'(class="[^"]*timing">)[^<]*', r"\1", text)
+
+
+def assert_escaped(text: str, times: int) -> None:
+    """What is evil stands there so often, as text and nowhere else."""
+    assert_self_contained(text)
+    assert EVIL not in text
+    assert text.count("<script") == len(Page(text).scripts)
+    assert Page(text).text.count("alert('x')") >= times
+
+
 def without_scripts(text: str) -> str:
     """The page without what stands in its scripts."""
     return re.sub(r"(<script[^>]*>).*?(</script>)", r"\1\2", text, flags=re.DOTALL)

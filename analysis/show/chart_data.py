@@ -98,8 +98,8 @@ def shares(runs: Runs) -> Data:
 def _largest_users(runs: Runs) -> list[int]:
     """Numbers of users, those with most GPU time over all runs first."""
     held = sum(metrics.user_attained_time(run, [max(run.now, 0)])[:, 0] for run in runs.values())
-    total = np.asarray(held)
-    return [int(u) for u in np.lexsort((np.arange(total.size), -total))]
+    order: list[int] = np.argsort(-np.asarray(held), kind="stable").tolist()
+    return order
 
 
 def _thousandths(values: NDArray[Any]) -> list[Any]:
