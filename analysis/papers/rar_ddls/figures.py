@@ -174,7 +174,7 @@ MORE_POLICIES: Mapping[str, Solve] = {
 }
 
 
-#: a policy, the x at which it runs, servers, and how it is called
+#: a policy, the x at which it runs, nodes, and how it is called
 Point = tuple[str, int | None, int, Solve]
 
 
