@@ -417,25 +417,6 @@ def test_places_stay_until_they_are_said_to_change(seed: int) -> None:
         assert selected == before - set(np.flatnonzero(need == 0).tolist())
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-@pytest.mark.parametrize("options", [{}, {"balanced": True}, {"profiling": 300}])
-@each_seed(range(12), plain=2)
-def test_skipped_rounds_change_nothing(seed: int, options: Any, engine: Any) -> None:
-    rng = np.random.default_rng([9, seed])
-    jobs = [
-        job(f"j{i}", int(rng.choice([1, 1, 2, 3, 4, 8])), int(rng.integers(60, 9_000)),
-            release=int(rng.integers(0, 7_200))) for i in range(30)
-    ]  # fmt: skip
-    instance = Instance(Cluster.of_sizes([4, 4, 2, 2]), jobs)
-    given: dict[str, Any] = {"engine": engine, "spread": bool(seed % 2), "lease": 300}
-    brief = drive(instance, ValueDensity(**options), **given)
-    every = drive(instance, ValueDensity(**options), skip=False, **given)
-    for name in ("time", "job", "kind"):
-        assert getattr(brief.events, name).tolist() == getattr(every.events, name).tolist()
-    assert list(brief.schedule) == list(every.schedule)
-    assert brief.decisions < every.decisions / 2
-
-
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("profiling", [0, 90])
 @each_seed(range(16), plain=3)
