@@ -40,15 +40,12 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..instances.check import flag
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
 from .problem import Described, Goal, Model, Sense, build, check_instance
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

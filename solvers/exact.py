@@ -24,25 +24,14 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.limited import OutOfTime, check_time, limited
 from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
-from .highs import load, new, run_interruptibly, start_from
+from .highs import EXACT, load, new, run_interruptibly, start_from
 from .history import History
 from .result import Bound, Result, Stop
 
 log = logging.getLogger("gangsched")
 
 #: what HiGHS is run with; no gap is left, and one run is like the other
-HIGHS_OPTIONS: Mapping[str, Any] = {
-    "output_flag": False,
-    "random_seed": 0,
-    "mip_rel_gap": 0.0,
-    "mip_abs_gap": 1e-6,
-    "mip_feasibility_tolerance": 1e-7,
-    "primal_feasibility_tolerance": 1e-7,
-    # "enumeration", new in HiGHS 1.15, cuts solutions off: models with one, even optima, were found
-    # infeasible, one in five of LTGF's smallest
-    "presolve_rule_off": 1 << 16,
-}
-
+HIGHS_OPTIONS: Mapping[str, Any] = {"output_flag": False, "random_seed": 0, **EXACT}
 #: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
 TOLERANCE = 1e-6
 

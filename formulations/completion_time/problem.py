@@ -44,16 +44,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...instances.arrays import by_both
+from ...instances.arrays import Ints, by_both
 from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build, check_instance
 
-Ints = NDArray[np.int64]
 Measure = Literal["makespan", "completion", "flow", "slowdown"]
 
 #: times and GPU seconds stay below this: multiples by 20 still fit 64 bits

@@ -91,13 +91,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Floats
 from ...instances.display import counted
 from ...instances.schedule import Allocation
 from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Aim", "GpuMarket", "effective_tickets"]
 
-Floats = NDArray[np.float64]
 Aim = Literal["total", "max-min", "nash"]
 
 AIMS: tuple[Aim, ...] = ("total", "max-min", "nash")

@@ -87,8 +87,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Floats, Ints
 from ...instances.check import integer, set_field
 from ...instances.display import shortened
 from ...instances.model import Instance, ParameterServerJob
@@ -106,8 +106,6 @@ __all__ = [
     "run_slots",
 ]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CLOCKS = ("absolute", "release")
 #: no release, no duration in slots, no horizon, no bandwidth and no node's size exceeds it

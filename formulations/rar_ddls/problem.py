@@ -82,14 +82,12 @@ from math import ceil
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Ints
 from ...instances.check import at_least, integer, real, set_field
 from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build, check_instance, reference_violations
-
-Ints = NDArray[np.int64]
 
 #: GPUs of each job by node
 Placements = Sequence[Mapping[int, int]]

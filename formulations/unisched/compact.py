@@ -50,9 +50,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ...instances.arrays import Bools, Floats, Ints
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
 from ..problem import Model
@@ -70,10 +71,6 @@ __all__ = [
     "node_capacity",
     "options_of",
 ]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Kind(IntEnum):

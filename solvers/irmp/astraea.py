@@ -58,9 +58,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
+from ...instances.arrays import Floats, Ints
 from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
 from ..facts import RevenueFacts
@@ -76,8 +76,6 @@ __all__ = [
     "thetas", "within_assumption",
 ]  # fmt: skip
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 log = logging.getLogger("gangsched")
 

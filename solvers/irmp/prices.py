@@ -12,15 +12,15 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...formulations.irmp.problem import Irmp
+from ...instances.arrays import Floats
 from ...instances.check import check_real, real, set_field
 from .response import PS, WORKERS, run_options
 
 __all__ = ["AstraeaParams", "assumed_scale", "in_unit", "lemma_1", "prices_at", "thetas"]
 
-Floats = NDArray[np.float64]
 
 RULES = ("total", "slot")
 #: with these, no interval ends after slot 2**62, whatever the releases

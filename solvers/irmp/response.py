@@ -28,10 +28,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...formulations.problem import check_class
+from ...instances.arrays import Floats, Ints
 from ...instances.schedule import Schedule, Segment
 from .run_options import RunOptions as RunOptions
 
@@ -40,8 +41,6 @@ __all__ = [
     "zero_price_response",
 ]  # fmt: skip
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: a job is accepted only if it gains more than this
 MARGIN = 1e-9

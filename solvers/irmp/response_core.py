@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Bools, Floats, Ints
 from ...instances.compiled import compiled, inner
 from .run_options import RunOptions
 
 __all__ = ["best", "earliest"]
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 #: larger than any quota
 UNLIMITED = 2**31 - 1

@@ -23,7 +23,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...instances.schedule import Schedule, Segment
@@ -33,7 +32,6 @@ from .result import TIES, result_of
 
 __all__ = ["gandiva_like", "hived_like"]
 
-Ints = NDArray[np.int64]
 
 WORKERS, PS = 0, 1
 NEVER = 2**62

@@ -31,10 +31,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import TOLERANCE, Irmp, divisions
 from ....formulations.limited import OutOfTime, check_time, limited
+from ....instances.arrays import Floats
 from ....instances.schedule import Schedule
 from ...history import History
 from ...irmp.response import Response, schedule_of
@@ -49,8 +49,6 @@ __all__ = ["irmp_exact"]
 
 log = logging.getLogger("gangsched")
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: of the search for a first schedule
 ITERATIONS = 500

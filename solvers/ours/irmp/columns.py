@@ -33,10 +33,10 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp
 from ....formulations.problem import check_class
+from ....instances.arrays import Floats, Ints
 from ....instances.model import Linear, Table
 from ...highs import is_optimal, new
 from ...history import History
@@ -48,8 +48,6 @@ __all__ = [
     "ColumnSearch", "Columns", "PricedRun", "default_slots", "floors", "generate", "revenue_bound",
 ]  # fmt: skip
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 METHOD = "column generation"
 #: share of the best prices in those that are tried next (Wentges 1997)

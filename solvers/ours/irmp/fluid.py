@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp
+from ....instances.arrays import Floats, Ints
 from ....instances.compiled import compiled
 from ....instances.heaps import pop, push
 from .pricing import Classes, worker_caps
 
 __all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: relative error of sums of mini-batches, and more
 ROUNDING = 1e-9

@@ -11,9 +11,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ....formulations.irmp.problem import Irmp
 from ....instances.check import integer
 from ....instances.schedule import Schedule
@@ -27,8 +24,6 @@ from .search import improved_runs
 
 __all__ = ["RevenueProgramParams", "lp_list"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: nodes of a small cluster, and iterations of the search there
 SMALL, ITERATIONS = 16, 100

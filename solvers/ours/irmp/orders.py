@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp
+from ....instances.arrays import Ints
 from ...irmp.response import Occupancy, Response
 from .columns import Columns
 from .pricing import CandidateRun, Classes
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: slots by which runs may be earlier or later than in the program
 EARLIER, LATER = 8, 32

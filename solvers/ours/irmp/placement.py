@@ -14,32 +14,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ....formulations.irmp.problem import Irmp, parameter_servers
-from ...highs import best_found, is_optimal, load, new, run_interruptibly, start_from
+from ....instances.arrays import Floats
+from ...highs import EXACT, best_found, is_optimal, load, new, run_interruptibly, start_from
 from ...irmp.response import Response
 from .pricing import Classes
 
 __all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
-
-
-Floats = NDArray[np.float64]
-
-OPTIONS: Mapping[str, Any] = {
-    "mip_rel_gap": 0.0,
-    "mip_abs_gap": 1e-6,
-    "mip_feasibility_tolerance": 1e-7,
-    "primal_feasibility_tolerance": 1e-7,
-    "presolve_rule_off": 1 << 16,  # "enumeration", which cuts solutions off in HiGHS 1.15
-}
 
 
 class IntegerAnswer(NamedTuple):
@@ -101,7 +90,7 @@ class IntegerProgram:
         left = deadline - time.monotonic()
         if left <= 0:
             return IntegerAnswer(None, math.inf, False)
-        highs = new({**OPTIONS, "time_limit": min(left, 1e6)})
+        highs = new({**EXACT, "time_limit": min(left, 1e6)})
         rows, sizes = [row for _, row, _ in self.rows], [len(row) for _, row, _ in self.rows]
         values = np.array([value for row in rows for value in row.values()], dtype=float)
         entries = values, np.array([i for row in rows for i in row], dtype=np.int32)

@@ -31,13 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp, parameter_servers
+from ....instances.arrays import Floats, Ints
 from ....instances.compiled import compiled, inner
 from ....instances.model import Table
 
 __all__ = ["CandidateRun", "Classes", "Trials", "best_runs"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: columns of `Trials.rows`
 MODEL, CENTRAL, WORKERS, LENGTH = range(4)

@@ -13,17 +13,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.irmp.problem import Irmp
+from ....instances.arrays import Floats, Ints
 from ...irmp.response import Occupancy
 from .columns import ColumnSearch, PricedRun, default_slots
 from .pricing import CandidateRun, Classes, Trials
 
 __all__ = ["RollingProgram"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: slots of a block, longer where there were more than `BLOCKS`
 BLOCK, BLOCKS = 8, 128

@@ -54,12 +54,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ....instances.arrays import Floats, Ints
+from ....instances.arrays import Bools, Floats, Ints
 from ....instances.model import MOST_TIME
 from ...policy import Decision, Information, Preempts, State, WrittenStarts
 from ...unisched.deadlines import NEVER, STATED, Deadlines, RunTimes
 from ...unisched.estimator import DurationEstimates
-from .value_density_core import MOST_NEW, WORTH, Bools, look, median_with, plan, settle
+from .value_density_core import WORTH, look, plan, settle
 
 __all__ = ["ValueDensity"]
 
@@ -67,6 +67,7 @@ STEPS = np.array([60, 120, 300, 600])  #: seconds from now at which intervals en
 INERTIA = 1.3  #: of the density of running jobs
 SAVING, LEAST_ODDS = 0.31, 0.1  #: of the epochs that users allow; of a deadline that is tried
 DECAY = 14_400.0  #: seconds in which the weight of an admitted job that can wait falls to 1 / e
+MOST_NEW = 200  #: run times that are not sorted yet
 ALIKE = 15  #: profiled jobs by which others are guessed
 
 
@@ -128,7 +129,13 @@ class _Complete:
 
     def median_with(self, others: Ints) -> int:
         """The median with those of others, rounded down; 3,600 of none."""
-        return int(median_with(self.rising, np.concatenate([self.new, others])))
+        size = self.count + others.size
+        if size == 0:
+            return 3_600
+        few, middle = np.concatenate([self.new, others]), (size - 1) // 2
+        first = max(0, middle - few.size)  # it is near the middle of those that are sorted
+        near = np.sort(np.concatenate([self.rising[first : size // 2 + 1], few]))
+        return int(near[middle - first] + near[size // 2 - first]) // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,19 +6,16 @@ Jobs are positions in the arrays of a decision.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....instances.arrays import Ints
+from ....instances.arrays import Bools, Ints
 from ....instances.compiled import compiled
 from ....instances.model import FULL_SPEED
 from ...placement_core import place
 
-Bools = NDArray[np.bool_]
 NEVER = 2**62
 EXACT = 2**50  #: quotients of numbers below differ where these do
 PROFILE_GPUS = 2
 WORTH = 100.0  #: of a best-effort job among balanced ones
-MOST_NEW = 200  #: run times that are not sorted yet
 
 
 @compiled
@@ -105,19 +102,6 @@ def settle(
             room,
         )  # fmt: skip
     return kept, starts, given.sum(), until
-
-
-@compiled
-def median_with(rising: Ints, few: Ints) -> int:
-    """The median of both, rounded down, which is near the middle of `rising`; 3,600 of none."""
-    size = rising.size + few.size
-    if size == 0:
-        return 3_600
-    middle = (size - 1) // 2
-    first = max(0, middle - few.size)
-    near = np.sort(np.concatenate((rising[first : size // 2 + 1], few)))
-    median: int = (near[middle - first] + near[size // 2 - first]) // 2
-    return median
 
 
 @compiled
