@@ -320,23 +320,14 @@ def _before(c, n, m, gang):
 
 
 @inner
-def _next_size(c, g, size):
-    """The smallest size of a model's nodes above this one; 0 for none."""
+def next_size(c, g, size, above):
+    """The nearest size of a model's nodes above this one, or below it; 0 for none."""
     found = 0
     for n in range(c.models[g].first, c.models[g].last):
         gpus = c.servers[n].gpus
-        if gpus > size and (found == 0 or gpus < found):
-            found = gpus
-    return found
-
-
-@inner
-def smaller_size(c, g, size):
-    """The largest size of a model's nodes below this one; 0 for none."""
-    found = 0
-    for n in range(c.models[g].first, c.models[g].last):
-        gpus = c.servers[n].gpus
-        if found < gpus < size:
+        if (above and gpus > size and (found == 0 or gpus < found)) or (
+            not above and found < gpus < size
+        ):
             found = gpus
     return found
 
@@ -358,7 +349,7 @@ def write_home(c, j, g, beside):
             best = n
     each, count = 0, 1
     while best < 0 and not single:
-        each = _next_size(c, g, each)
+        each = next_size(c, g, each, True)
         count, there = -(-gang // each), 0
         for n in range(first, last):
             there += c.servers[n].gpus == each

@@ -30,12 +30,12 @@ from .sharing_core import (
     is_known,
     known_speed,
     leave_home,
+    next_size,
     rate_of,
     set_loads,
     set_prices,
     set_strides,
     set_tickets,
-    smaller_size,
     sort_jobs,
 )  # fmt: skip
 from .stride_core import Jobs, Servers, Wide, look
@@ -433,7 +433,7 @@ def _best_fit(c, j, g):
     if best >= 0:
         c.jobs[j].next_length = _take(c, j, 0, best, gang)
         return True
-    each = smaller_size(c, g, gang)
+    each = next_size(c, g, gang, False)
     while each > 0:
         whole, rest, idle, best = gang // each, gang % each, 0, -1
         for n in range(first, last):
@@ -454,7 +454,7 @@ def _best_fit(c, j, g):
                 i = _take(c, j, i, best, rest)
             c.jobs[j].next_length = i
             return True
-        each = smaller_size(c, g, each)
+        each = next_size(c, g, each, False)
     c.models[g].fails = gang  # room only shrinks, and wider gangs find none either
     return False
 

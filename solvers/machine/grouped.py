@@ -12,7 +12,16 @@ import numpy as np
 from ...instances.compiled import inlined, inner
 from . import const
 from .machine import new_lease, put, user_at
-from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
+from .place import (
+    backfill,
+    forget_refusals,
+    is_due,
+    may_fit,
+    nobody_fits,
+    note_refusal,
+    place_selected,
+    settle,
+)
 
 #: when one in so many of a heap was taken off as too large, all others that are go at once: so
 #: often at most are those that stay looked at for each that goes
@@ -304,15 +313,6 @@ def _place_groups(m, selected, kept, expired):
     settle(m, started, kept, losers)
 
 
-@inner
-def _any_may_fit(m, gang):
-    """Whether some gang of this size may find a place."""
-    most = 0
-    for r in range(m.least.size):
-        most = max(most, m.least[r])
-    return gang < most
-
-
 @inlined
 def backfill_groups(m, started, failed, own):
     """Start whoever finds room, of those that wait and so many losers, in the order."""
@@ -328,7 +328,7 @@ def backfill_groups(m, started, failed, own):
             rest = put(m, const.REST, rest, j)
             smallest = min(smallest, m.jobs[j].gpus)
     heapify(m, const.REST, 0, rest)
-    while rest and smallest <= m.count[const.FREE] and _any_may_fit(m, smallest):
+    while rest and smallest <= m.count[const.FREE] and not nobody_fits(m, smallest):
         j = pop_first(m, const.REST, 0, rest)
         rest -= 1
         if may_fit(m, j) and m.jobs[j].gpus <= m.count[const.FREE]:

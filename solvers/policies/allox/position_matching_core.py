@@ -7,6 +7,8 @@ model are listed by falling time in ``held[g]``, and position k + 1 has the entr
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 import numpy as np
 
 from ....instances.arrays import Bools, Ints
@@ -91,48 +93,6 @@ def _place(g: int, j: int, times: Ints, held: Ints, size: Ints, step: int) -> No
     size[g] += step
 
 
-@inner
-def _before(a: int, b: int, distance: Ints) -> bool:
-    """Say whether column a is searched before column b."""
-    return distance[a] < distance[b] or (distance[a] == distance[b] and a < b)
-
-
-@inner
-def _rise(c: int, heap: Ints, where: Ints, length: int, distance: Ints) -> int:
-    """Put column c, which has come nearer, where it belongs in the heap; return its length."""
-    i = where[c]
-    if i < 0:
-        i = length
-        length += 1
-    while i > 0 and _before(c, heap[(i - 1) // 2], distance):
-        heap[i] = heap[(i - 1) // 2]
-        where[heap[i]] = i
-        i = (i - 1) // 2
-    heap[i], where[c] = c, i
-    return length
-
-
-@inner
-def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
-    """Take the nearest column out of the heap."""
-    top, c = heap[0], heap[length - 1]
-    where[top] = -1
-    length -= 1
-    i = 0
-    while 2 * i + 1 < length:
-        child = 2 * i + 1
-        if child + 1 < length and _before(heap[child + 1], heap[child], distance):
-            child += 1
-        if not _before(heap[child], c, distance):
-            break
-        heap[i] = heap[child]
-        where[heap[i]] = i
-        i = child
-    if length:
-        heap[i], where[c] = c, i
-    return int(top)
-
-
 @compiled
 def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Ints]:
     """Insert the jobs in `order`, each along a shortest path: (held, size)."""
@@ -148,11 +108,12 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
     held, size = np.empty((models, jobs), dtype=np.int64), np.zeros(models, dtype=np.int64)
     price, distance = np.zeros(columns, dtype=np.int64), np.full(columns, FAR)
     came, mover = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
-    nearer, reached, heap = np.empty_like(came), np.empty_like(came), np.empty_like(came)
-    where, one = np.full(columns, -1), np.empty(1, dtype=np.int64)
+    nearer, reached, one = np.empty_like(came), np.empty_like(came), np.empty(1, dtype=np.int64)
+    heap = [(0, 0)]  # distances and columns; some have come nearer since
     marked, seen = np.zeros(columns, dtype=np.bool_), np.zeros(columns, dtype=np.bool_)
     for job in order:
-        count, length, end = 0, 0, -1
+        count, end = 0, -1
+        heap.clear()
         one[0] = job
         found, least = _reach(
             0, -1, -1, one, times, delays, usable, gpus, held, size, first,
@@ -162,16 +123,16 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
             for i in range(found):
                 c = nearer[i]
                 marked[c] = False
-                length = _rise(c, heap, where, length, distance)
+                heappush(heap, (distance[c], c))
                 if not seen[c]:
                     seen[c] = True
                     reached[count] = c
                     count += 1
-            if not length:
+            while len(heap) > 0 and heap[0][0] > distance[heap[0][1]]:
+                heappop(heap)
+            if len(heap) == 0:
                 break
-            c = _pop(heap, where, length, distance)
-            length -= 1
-            d = distance[c]
+            d, c = heappop(heap)
             g = model[c]
             machines = gpus[g]
             low = (c - first[g]) * machines
@@ -198,7 +159,7 @@ def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Int
         for i in range(count):
             c = reached[i]
             price[c] += max(0, shortest - distance[c])
-            distance[c], seen[c], where[c] = FAR, False, -1
+            distance[c], seen[c] = FAR, False
         while end >= 0:
             source, j = came[end], mover[end]
             if source < 0 or model[source] != model[end]:
