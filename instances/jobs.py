@@ -311,8 +311,8 @@ class TargetMetric:
     Examples
     --------
     >>> stopping = TargetMetric(target=0.9, max_epochs=10, curve=[0.5, 0.8, 0.92])
-    >>> stopping.epochs, stopping.max_work(work=300)
-    (3, 1000)
+    >>> stopping.epochs
+    3
     >>> TargetMetric(target=0.9, max_epochs=10, curve=[0.95, 0.96])
     Traceback (most recent call last):
         ...
@@ -349,16 +349,6 @@ class TargetMetric:
     def epochs(self) -> int:
         """Epochs that the job really runs."""
         return len(self.curve)
-
-    def max_work(self, work: int) -> int:
-        """Return the seconds of service of `max_epochs` epochs.
-
-        Parameters
-        ----------
-        work : int
-            Seconds of service of the epochs that the job really runs.
-        """
-        return -(-work * self.max_epochs // self.epochs)
 
 
 Stopping = Iterations | TargetMetric

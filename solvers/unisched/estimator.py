@@ -35,10 +35,10 @@ from ...instances.model import Job, TargetMetric, check_real
 from ..growing import longer
 from ..information import gaussian_factor
 from ..policy import State
-from .learning_curves import LEAST_POINTS
+from .learning_curves import LEAST_POINTS, epochs_at
 from .savings import distribution_of
 
-__all__ = ["DurationEstimates", "IterationTimes", "measured_times"]
+__all__ = ["DurationEstimates", "IterationTimes"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -99,25 +99,6 @@ class IterationTimes:
             Gang size; 1 cannot be split and gives 1.
         """
         return self.seconds(gpus, 1) / self.seconds(gpus, min(gpus, 2))
-
-
-def measured_times(gpus: int, nodes: int) -> tuple[str, ...]:
-    """Return which times of (2) one profiling run of a job measures, as printed.
-
-    Notes
-    -----
-    To choose between one node and several a scheduler needs all three. See the module.
-
-    Examples
-    --------
-    >>> measured_times(1, 1), measured_times(6, 1), measured_times(16, 2)
-    (('compute',), ('compute', 'intra'), ('compute', 'inter'))
-    """
-    if not 1 <= nodes <= gpus:
-        raise ValueError(f"measured times: nodes={nodes} is not within 1 and gpus={gpus}")
-    if gpus == 1:
-        return ("compute",)
-    return ("compute", "intra" if nodes == 1 else "inter")
 
 
 Mode = Literal["calibrated", "ensemble", "maximum", "true"]
@@ -298,4 +279,4 @@ class DurationEstimates:
         known.seen[job], known.total[job] = seen, stopping.max_epochs
         if self.mode == "calibrated" or seen >= LEAST_POINTS:
             stopped = distribution_of(stopping, seen, self.mode)
-            known.total[job] = int(np.searchsorted(stopped, self.quantile)) + 1
+            known.total[job] = epochs_at(stopped, self.quantile)

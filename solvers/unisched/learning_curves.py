@@ -40,12 +40,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CurveEnsemble", "Posterior", "ensemble", "synthetic_curve"]
+from ...instances.check import integer
+
+__all__ = ["CurveEnsemble", "Posterior", "ensemble", "epochs_at"]
 
 Floats = NDArray[np.float64]
 
@@ -107,26 +109,21 @@ class CurveEnsemble:
     Of a curve without noise the first ten epochs are known.
 
     >>> curve = 0.9 - 0.6 / np.arange(1, 101) ** 0.5
-    >>> CurveEnsemble(100).epochs(curve[:10], 0.8295), int(np.argmax(curve >= 0.8295)) + 1
+    >>> stopped = CurveEnsemble(100).distribution(curve[:10], 0.8295)
+    >>> epochs_at(stopped), int(np.argmax(curve >= 0.8295)) + 1
     (73, 73)
-    >>> CurveEnsemble(100).epochs(curve[:3], 0.8295)
+    >>> epochs_at(CurveEnsemble(100).distribution(curve[:3], 0.8295))
     100
     """
 
     def __init__(self, max_epochs: int, *, bounded: bool = True) -> None:
-        if isinstance(max_epochs, bool) or not isinstance(max_epochs, (int, np.integer)):
-            raise TypeError(f"curve ensemble: max_epochs={max_epochs!r} is not an integer")
-        if max_epochs < 1:
-            raise ValueError(f"curve ensemble: max_epochs={max_epochs} is below 1")
-        self.max_epochs, self.bounded = int(max_epochs), bool(bounded)
+        self.max_epochs, self.bounded = max_epochs, bounded
+        integer(self, "curve ensemble", "max_epochs", least=1)
         grids = _families(self.max_epochs)
         self.families = tuple(name for name, rows in grids.items() for _ in rows)
         self.table = np.vstack(list(grids.values()))
         self.table.flags.writeable = False
         self.log_prior = np.concatenate([np.full(len(g), -np.log(len(g))) for g in grids.values()])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (self.max_epochs, self.bounded)
 
     def posterior(self, curve: ArrayLike) -> Posterior:
         """Return what the first epochs of a curve say of each grid point.
@@ -190,28 +187,6 @@ class CurveEnsemble:
         stopped[-1] = 1.0
         return stopped
 
-    def epochs(self, curve: ArrayLike, target: float, quantile: float = 0.5) -> int:
-        """Return after how many epochs the job will stop.
-
-        Parameters
-        ----------
-        curve : (n,) floats
-            The metric after epochs 1 to n.
-        target : float
-            Where it stops.
-        quantile : float
-            The answer is too small with at most the chance 1 - quantile, by the posterior; within
-            (0, 1).
-
-        Returns
-        -------
-        int
-            Counted from the first epoch; `max_epochs` where nothing can be said.
-        """
-        if not 0 < quantile < 1:
-            raise ValueError(f"curve ensemble: quantile={quantile} is not within (0, 1)")
-        return int(np.searchsorted(self.distribution(curve, target), quantile)) + 1
-
     def _points(self, curve: ArrayLike) -> Floats:
         y = np.asarray(curve, dtype=np.float64)
         if y.ndim != 1 or y.size > self.max_epochs:
@@ -241,10 +216,6 @@ class CurveEnsemble:
         return np.clip(gone, 0, 1)
 
 
-def _make(max_epochs: int, bounded: bool) -> CurveEnsemble:
-    return CurveEnsemble(max_epochs, bounded=bounded)
-
-
 @lru_cache(maxsize=64)
 def ensemble(max_epochs: int, bounded: bool = True) -> CurveEnsemble:
     """Return the ensemble for so many epochs, made once.
@@ -255,6 +226,24 @@ def ensemble(max_epochs: int, bounded: bool = True) -> CurveEnsemble:
     True
     """
     return CurveEnsemble(max_epochs, bounded=bounded)
+
+
+def epochs_at(stopped: Floats, quantile: float = 0.5) -> int:
+    """Return after how many epochs a job has stopped with this chance.
+
+    Parameters
+    ----------
+    stopped : (max_epochs,) float array
+        The chance that it has after 1, 2, ... epochs, rising to 1.
+    quantile : float
+        Within (0, 1).
+
+    Examples
+    --------
+    >>> epochs_at(np.array([0.0, 0.5, 1.0])), epochs_at(np.array([0.0, 0.5, 1.0]), 0.9)
+    (2, 3)
+    """
+    return int(np.searchsorted(stopped, quantile)) + 1
 
 
 def _families(max_epochs: int) -> dict[str, Floats]:
@@ -280,31 +269,3 @@ def _weights(logs: Floats) -> Floats:
     weights: Floats = np.exp(logs - top)
     weights /= weights.sum()
     return weights
-
-
-def synthetic_curve(rng: np.random.Generator, max_epochs: int) -> Floats:
-    """Return an accuracy curve of one of four families, with noise and sometimes a late step.
-
-    Notes
-    -----
-    Weibull, hill, pow4 or pow3 with parameters off the grid of the ensemble; noise with a standard
-    deviation of 0.001 to 0.01; four of ten curves rise by another 0.02 to 0.1 between 30 and 70 %
-    of the epochs, as after a drop of the learning rate, which no family foresees.
-
-    Examples
-    --------
-    >>> synthetic_curve(np.random.default_rng(0), 60).shape
-    (60,)
-    """
-    x = np.arange(1, max_epochs + 1, dtype=np.float64)
-    family = int(rng.integers(4))
-    s = math.exp(rng.uniform(math.log(0.03 * max_epochs), math.log(0.4 * max_epochs)))
-    d = rng.uniform(0.6, 1.8)
-    g = [np.exp(-((x / s) ** d)), 1 / (1 + (x / s) ** d), (1 + x / s) ** -d, x ** (-d / 2)][family]
-    top = rng.uniform(0.6, 0.97)
-    y = top - rng.uniform(0.4, 0.9) * top * g
-    if rng.random() < 0.4:
-        after = np.maximum(x - rng.uniform(0.3, 0.7) * max_epochs, 0)
-        y += rng.uniform(0.02, 0.1) * -np.expm1(-after / (0.02 * max_epochs))
-    curve: Floats = np.clip(y + rng.normal(0, rng.uniform(0.001, 0.01), max_epochs), 0, 1)
-    return curve

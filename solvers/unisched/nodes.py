@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cells import Cells, Ints
+from .cells import Ints
 from .consolidation import Filling, best_fit, onto_nodes, pack_counts
 
-__all__ = ["Assignment", "Nodes", "Request", "assign", "place_cells"]
+__all__ = ["Assignment", "Nodes", "Request", "assign"]
 
 
 class Request(NamedTuple):
@@ -114,8 +114,9 @@ class Nodes:
         Notes
         -----
         Best fit. Without `move` and on nodes without other gangs, all that satisfies (14) when
-        rounded up is placed, for the reason in :func:`place_cells`. O(node size) and a heap
-        operation a gang, while nothing has to move.
+        rounded up is placed: where larger cells come first any node with room will do, as each cell
+        of level g lowers the sum over nodes of floor(free / 2^i), i <= g, by 2^(g-i). O(node size)
+        and a heap operation a gang, while nothing has to move.
         """
         queue = [(r.split, -r.gpus, k, r) for k, r in enumerate(requests)]
         heapq.heapify(queue)
@@ -464,28 +465,3 @@ class _Slot:
             f"{request.gpus} GPUs on {-(-request.gpus // self.size)} node(s) are not free, "
             f"{spare} elsewhere are{stay}"
         )
-
-
-def place_cells(requested: Cells, free: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Return a node for each requested cell, or None where there is no room.
-
-    Notes
-    -----
-    Any node with room will do if larger cells come first: sum over nodes of floor(free / 2^i) falls
-    by 2^(g-i) with each cell of level g >= i. So it succeeds exactly where (14) holds.
-
-    Examples
-    --------
-    >>> place_cells((1, 1, 0, 0), [2, 1]), place_cells((0, 1, 0, 0), [1, 1])
-    ([(1, 0), (0, 1)], None)
-    """
-    nodes = Nodes(free)
-    placed: list[tuple[int, int]] = []
-    for level in (3, 2, 1, 0):
-        for _ in range(requested[level]):
-            node = nodes.best(2**level)
-            if node is None:
-                return None
-            nodes.put(Request(len(placed), 2**level), {node: 2**level})
-            placed.append((level, node))
-    return placed

@@ -31,15 +31,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.model import TargetMetric
-from .learning_curves import LEAST_POINTS, TOP, ensemble
+from .learning_curves import LEAST_POINTS, TOP, ensemble, epochs_at
 
-__all__ = ["Calibration", "calibration", "epochs_prior", "stopping_distribution"]
+__all__ = ["epochs_prior", "prediction_errors", "stopping_distribution"]
 
 Floats = NDArray[np.float64]
 
@@ -91,8 +90,7 @@ def stopping_distribution(
     Examples
     --------
     >>> curve = 0.9 - 0.6 / np.arange(1, 101) ** 0.5
-    >>> [int(np.searchsorted(stopping_distribution(curve[:n], curve[79], 100), 0.5)) + 1
-    ...  for n in (1, 40, 70)]
+    >>> [epochs_at(stopping_distribution(curve[:n], curve[79], 100)) for n in (1, 40, 70)]
     [88, 80, 80]
     """
     y = np.asarray(curve, dtype=np.float64)
@@ -130,76 +128,34 @@ def _likelihood(y: Floats, target: float, max_epochs: int, bounded: bool) -> Flo
     return found
 
 
-class Calibration(NamedTuple):
-    """How predictions of epochs compare with the truth, at one part of the training.
-
-    Parameters
-    ----------
-    seen : float
-        Part of the true epochs that is known.
-    bias : float
-        Median of (median - true) / true.
-    mean, median : float
-        Of its absolute value.
-    short : float
-        Share of jobs whose median is too short; ties count half.
-    coverage : float
-        Share of jobs whose true epochs are within the 10 and the 90 % quantile.
-    """
-
-    seen: float
-    bias: float
-    mean: float
-    median: float
-    short: float
-    coverage: float
-
-
-def calibration(
-    jobs: Sequence[TargetMetric], predict: str, seen: Sequence[float] = (0.2, 0.4, 0.6, 0.8)
-) -> tuple[Calibration, ...]:
-    """Return how far predictions are from the truth as trainings go on.
+def prediction_errors(jobs: Sequence[TargetMetric], predict: str, seen: float) -> Floats:
+    """Return by what share of the true epochs each job's predicted median is too large.
 
     Parameters
     ----------
     jobs : sequence of TargetMetric
     predict : {"calibrated", "ensemble", "maximum"}
         Modes of :class:`~gangsched.solvers.DurationEstimates`.
-    seen : sequence of float
-        Parts of the true epochs, within [0, 1).
+    seen : float
+        Part of the true epochs that is known, within [0, 1).
 
     Examples
     --------
     >>> from gangsched.instances.deadlines import target_metric
     >>> rng = np.random.default_rng(1)
     >>> jobs = [target_metric(rng) for _ in range(40)]
-    >>> ours, ensemble = (calibration(jobs, mode, [0.4])[0] for mode in ("calibrated", "ensemble"))
-    >>> ours.mean < ensemble.mean, ours.coverage > ensemble.coverage
-    (True, True)
+    >>> ours, paper = (prediction_errors(jobs, mode, 0.4) for mode in ("calibrated", "ensemble"))
+    >>> bool(abs(ours).mean() < abs(paper).mean())
+    True
     """
-    return tuple(_calibration(jobs, predict, part) for part in seen)
-
-
-def _calibration(jobs: Sequence[TargetMetric], predict: str, part: float) -> Calibration:
-    rows = []
-    for job in jobs:
-        stopped = distribution_of(job, int(part * job.epochs), predict)
-        low, middle, high = (int(np.searchsorted(stopped, q)) + 1 for q in (0.1, 0.5, 0.9))
-        rows.append((middle, job.epochs, low <= job.epochs <= high))
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    found, true, within = columns.T
-    errors = (found - true) / true
-    short = (found < true) + 0.5 * (found == true)
-    means = (float(column.mean()) for column in (short, within))
-    size = np.abs(errors)
-    return Calibration(
-        part, float(np.median(errors)), float(size.mean()), float(np.median(size)), *means
-    )
+    medians = [epochs_at(distribution_of(job, int(seen * job.epochs), predict)) for job in jobs]
+    true = np.array([job.epochs for job in jobs])
+    return np.asarray((medians - true) / true)
 
 
 def distribution_of(job: TargetMetric, seen: int, predict: str) -> Floats:
     """The chance that a job has stopped after 1, 2, ... epochs, by those seen."""
-    bounded, curve = 0 < job.target <= 1, np.asarray(job.curve)[:seen]
+    bounded, curve = 0 < job.target <= 1, np.asarray(job.curve, dtype=np.float64)[:seen]
     if predict == "calibrated":
         return stopping_distribution(curve, job.target, job.max_epochs, bounded=bounded)
     if predict == "ensemble":

@@ -87,11 +87,6 @@ class Selection:
 class Selector:
     """Chooses options cycle after cycle; each begins where the last one ended.
 
-    Parameters
-    ----------
-    warm : bool
-        Begin with the basis of the last cycle.
-
     Notes
     -----
     Guarantee: what is chosen fits in the sense of the compact form; the bound is proven by prices
@@ -112,8 +107,7 @@ class Selector:
     (array([0]), 100.0, 140)
     """
 
-    def __init__(self, *, warm: bool = True) -> None:
-        self._warm = warm
+    def __init__(self) -> None:
         self._basis: Basis | None = None
 
     def save(self) -> dict[str, Any] | None:
@@ -173,7 +167,7 @@ class Selector:
         unit = _unit(options)
         options = replace(options, value=options.value / unit)
         basis = None
-        if self._warm and keys is not None and self._basis is not None:
+        if keys is not None and self._basis is not None:
             basis = self._basis.moved(shift)
             basis = replace(basis, prices=basis.prices * (1 / unit))
         own = np.arange(options.jobs) if keys is None else keys

@@ -26,7 +26,6 @@ from gangsched.formulations.unisched.problem import UniSched
 from gangsched.registry import policy
 from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.unisched.cells import fits_cells, free_cells, round_up
-from gangsched.solvers.unisched.nodes import place_cells
 from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 T = 600
@@ -64,7 +63,6 @@ def test_without_a_lease_index_jobs_cannot_take_turns() -> None:
 def test_nodes_of_4_gpus_have_no_cells_of_level_3() -> None:
     """U4: the paper's testbed, 16 x 4: with N_3 = M / 8 a gang of 6 would have one cell of 8."""
     assert fits_cells((0, 0, 0, 8), (0, 0, 0, 64 // 8))
-    assert place_cells((0, 0, 0, 1), [4] * 16) is None
     assert free_cells([4] * 16) == (0, 0, 16, 0)
     assert not fits_cells((0, 0, 0, 1), free_cells([4] * 16))
     assert round_up(6, node_size=4) == (0, 1, 1, 0)

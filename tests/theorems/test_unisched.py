@@ -23,7 +23,7 @@ from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.unisched.cells import allocations, fits_cells, free_cells
 from gangsched.solvers.unisched.consolidation import consolidated_rows
 from gangsched.solvers.unisched.lease_schedule import realise
-from gangsched.solvers.unisched.nodes import place_cells
+from gangsched.solvers.unisched.nodes import Nodes, Request
 
 CLAIMS = {claim.id: claim for claim in UNISCHED}
 
@@ -64,7 +64,8 @@ def test_proposition_1_is_sufficient_and_with_bits_necessary() -> None:
                 requested = tuple(gangs.count(2**g) for g in range(4))
                 truth = fit_in_some_order(gangs, free)
                 assert fits_cells(requested, free_cells(free)) == truth  # type: ignore[arg-type]
-                assert (place_cells(requested, free) is not None) == truth  # type: ignore[arg-type]
+                requests = [Request(k, gpus) for k, gpus in enumerate(gangs)]
+                assert (not Nodes(free, 8).place(requests)) == truth
 
 
 def test_with_aligned_blocks_a_gang_of_two_on_gpus_0_and_3_is_refused() -> None:

@@ -47,7 +47,7 @@ from ....instances.deadlines import queue_snapshot, target_metric
 from ....solvers.unisched.chronus import Chronus
 from ....solvers.unisched.estimator import DurationEstimates, Mode
 from ....solvers.unisched.policy import UniSchedPolicy
-from ....solvers.unisched.savings import calibration
+from ....solvers.unisched.savings import prediction_errors
 from ....solvers.unisched.selector import Selector
 from ..experiment import Experiment, FigureCell, Finished, figures_of, given
 from ..study import Values, short
@@ -203,8 +203,8 @@ class Trainings(NamedTuple):
 def _epochs(cell: FigureCell) -> Values:
     rng = np.random.default_rng(cell.workload.seed)
     jobs = [target_metric(rng) for _ in range(cell.workload.curves)]
-    (point,) = calibration(jobs, cell.make, [(cell.x or 0) / 100])
-    return {"mean": short(100 * point.mean), "median": short(100 * point.median)}
+    errors = 100 * np.abs(prediction_errors(jobs, cell.make, (cell.x or 0) / 100))
+    return {"mean": short(float(errors.mean())), "median": short(float(np.median(errors)))}
 
 
 def _by_kind(finished: Finished) -> Finished:
