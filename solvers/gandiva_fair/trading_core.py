@@ -46,21 +46,10 @@ def _price(rule: int, second: float, low: float, high: float) -> Any:
 
 
 @inner
-def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, at: int, a: int) -> Any:
-    """The largest finite ratio of a bidder from `at` on, the seller left out; 0 without any."""
-    while at < len(order):
-        u = order[at]
-        if u != a and held[u] >= need[u] and np.isfinite(ratio[u]):
-            return ratio[u]
-        at += 1
-    return 0.0
-
-
-@inner
-def _any_bid(order: Ints, ratio: Floats, b: int, a: int) -> Any:
-    """The largest finite ratio of any other user."""
+def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, b: int, a: int) -> Any:
+    """The largest finite ratio of another user that has enough GPUs; 0 without any."""
     for u in order:
-        if u not in (a, b) and np.isfinite(ratio[u]):
+        if u not in (a, b) and held[u] >= need[u] and np.isfinite(ratio[u]):
             return ratio[u]
     return 0.0
 
@@ -96,9 +85,9 @@ def _deal(
             break
         second = 0.0
         if rule == SECOND:
-            second = _second_bid(bidders, ratio, slow, need, i + 1, a)
+            second = _second_bid(bidders[i:], ratio, slow, need, b, a)
         elif rule == SECOND_OF_ALL:
-            second = _any_bid(bidders, ratio, b, a)
+            second = _second_bid(bidders, ratio, ratio, ratio, b, a)  # all have enough
         price = _price(rule, second, ratio[a], ratio[b])
         if price > ratio[b]:
             break
@@ -126,45 +115,35 @@ def _move(shares: Floats, room: Floats, who: Ints, amount: float, price: float) 
     room[a] += amount - paid
 
 
-@inner
-def _look_again(first: Ints, model: int, models: int) -> Any:
-    """Somebody has more of a model, to sell or to bid with."""
-    for g in range(model):
-        first[model * models + g, 1] = 0
-    for g in range(model + 1, models):
-        first[g * models + model, 0] = 0
-
-
 @compiled
 def run_trades(
     shares: Floats, ratios: Floats, room: Floats, rule: int, least: float, who: Ints, what: Floats
 ) -> Any:
     """Trade until nobody gains, or until `who` is full; returns the number of trades."""
     models, users = shares.shape
-    pairs = models * models
-    bidders = np.empty((pairs, users), np.int64)
-    sellers = np.empty((pairs, users), np.int64)
-    known = np.empty(pairs, np.int64)
+    bidders = np.empty((models, models, users), np.int64)
+    sellers = np.empty((models, models, users), np.int64)
+    known = np.empty((models, models), np.int64)
     leasts = np.full(users, least)
-    need = np.empty((pairs, users))
+    need = np.empty((models, models, users))
     for f in range(models):
         for s in range(f):
-            k, ratio = f * models + s, ratios[f, s]
-            sellers[k] = np.argsort(ratio, kind="mergesort")  # nan last
-            bidders[k] = np.argsort(-ratio, kind="mergesort")
-            known[k] = users - np.isnan(ratio).sum()
-            need[k] = least * np.where(np.isfinite(ratio), ratio, 1.0)
-    first = np.zeros((pairs, 2), np.int64)
+            ratio = ratios[f, s]
+            sellers[f, s] = np.argsort(ratio, kind="mergesort")  # nan last
+            bidders[f, s] = np.argsort(-ratio, kind="mergesort")
+            known[f, s] = users - np.isnan(ratio).sum()
+            need[f, s] = least * np.where(np.isfinite(ratio), ratio, 1.0)
+    first = np.zeros((models, models, 2), np.int64)
     for n in range(len(who)):
         gain = MARGIN
         b = a = fast = slow = -1
         amount = price = 0.0
         for f in range(models - 1, 0, -1):
             for s in range(f):
-                k = f * models + s
+                m = known[f, s]
                 x, y, q, p = _deal(
-                    bidders[k, : known[k]], sellers[k, : known[k]], first[k], ratios[f, s],
-                    shares[f], shares[s], need[k], leasts, room, rule,
+                    bidders[f, s, :m], sellers[f, s, :m], first[f, s], ratios[f, s],
+                    shares[f], shares[s], need[f, s], leasts, room, rule,
                 )  # fmt: skip
                 if x >= 0 and ratios[f, s, x] - ratios[f, s, y] > gain:
                     gain = ratios[f, s, x] - ratios[f, s, y]
@@ -174,6 +153,7 @@ def run_trades(
         who[n, 0], who[n, 1], who[n, 2], who[n, 3] = b, a, fast, slow
         what[n, 0], what[n, 1] = amount, price
         _move(shares, room, who[n], amount, price)
-        _look_again(first, fast, models)
-        _look_again(first, slow, models)
+        for g in (fast, slow):  # somebody has more of it, to sell or to bid with
+            first[g, :g, 1] = 0
+            first[g + 1 :, g, 0] = 0
     return len(who)

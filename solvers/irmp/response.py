@@ -21,14 +21,13 @@ Deviations from the paper
 
 from __future__ import annotations
 
-import numbers
 from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...formulations.problem import check_class
@@ -271,8 +270,8 @@ def best_response(
 
     Raises
     ------
-    ValueError, TypeError
-        Shapes that do not fit, no such job, prices that are negative, anything that is no number.
+    ValueError
+        Shapes that do not fit, or prices that are negative, no numbers or infinite.
 
     Notes
     -----
@@ -303,19 +302,19 @@ def best_response(
     """
     check_class("best_response", problem, Irmp)
     facts = facts_of(problem)
-    _check_call(facts, job, free, begin, end, literal)
+    if literal and facts.types > 1:
+        raise ValueError("best_response: literal=True, Algorithms 3-5 know one type of servers")
     slots = free.shape[2]
-    priced: Floats = _per_type(facts, prices, slots, "prices", np.float64)
-    if priced.size and not (priced.min() >= 0 and priced.max() < np.inf):
-        raise ValueError("best_response: prices are not all finite numbers >= 0")
-    worth: Floats = _numbers(values, "values", np.float64)
+    worth: Floats = np.ascontiguousarray(values, dtype=np.float64)
     if not 0 <= begin <= end <= slots or worth.ndim != 1 or worth.size <= end:
         raise ValueError(
             f"best_response: window [{begin}, {end}) does not fit {slots} slots and values of "
             f"shape {worth.shape}"
         )
-    if not np.isfinite(worth[: end + 1]).all():
-        raise ValueError("best_response: values are not all finite numbers")
+    _check_shape("free", free, (*facts.capacity.shape, slots))
+    priced: Floats = _per_type(facts, prices, slots, "prices", np.float64)
+    if priced.size and not priced.min() >= 0:
+        raise ValueError("best_response: prices are not all numbers >= 0")
     sums = np.zeros((facts.types, 2, slots + 1))
     with np.errstate(over="ignore"):
         np.cumsum(priced, axis=2, out=sums[:, :, 1:])
@@ -326,44 +325,18 @@ def best_response(
     return _best(facts, job, free, sums, rooms, worth, begin, end, printed=literal)
 
 
-def _check_call(facts: _Facts, job: Any, free: Any, begin: Any, end: Any, literal: Any) -> None:
-    owner, jobs = "best_response", len(facts.problem.jobs)
-    for name, value in (("job", job), ("begin", begin), ("end", end)):
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if not isinstance(literal, bool):
-        raise TypeError(f"{owner}: literal={literal!r} is not True or False")
-    if not 0 <= job < jobs:
-        raise ValueError(f"{owner}: job={job}, there are {jobs} jobs")
-    if not isinstance(free, np.ndarray) or free.dtype.kind not in "iu":
-        raise TypeError(f"{owner}: free={free!r} is not an array of integers")
-    if free.ndim != 3 or free.shape[:2] != facts.capacity.shape:
-        raise ValueError(
-            f"{owner}: free has shape {free.shape}, not {facts.capacity.shape} by slots"
-        )
-    if literal and facts.types > 1:
-        raise ValueError(f"{owner}: literal=True, Algorithms 3-5 know one type of servers")
-
-
 def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any) -> Any:
-    array = _numbers(given, name, dtype)
+    array = np.ascontiguousarray(given, dtype=dtype)
     if facts.types == 1 and array.ndim == 2:
         array = array[None]
-    shape = (facts.types, 2, slots)
-    if array.shape != shape:
-        raise ValueError(f"best_response: {name} has shape {np.shape(given)}, not {shape}")
+    _check_shape(name, array, (facts.types, 2, slots))
     return array
 
 
-def _numbers(given: ArrayLike, name: str, dtype: Any) -> Any:
-    try:
-        array = np.asarray(given)
-        if np.can_cast(array.dtype, dtype) or not array.size:
-            return np.ascontiguousarray(array, dtype=dtype)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    what = "integers" if dtype is np.int64 else "numbers"
-    raise TypeError(f"best_response: {name}={given!r} is not an array of {what}")
+def _check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Machine code does not look at whether an index is beyond its array."""
+    if array.shape != shape:
+        raise ValueError(f"best_response: {name} has shape {array.shape}, not {shape}")
 
 
 def _best(

@@ -85,7 +85,7 @@ def realise(
     :func:`~.nodes.assign` in a first lease of which some GPUs are held. So nodes are found
     for all of them; jobs keep theirs from lease to lease unless others need room.
 
-    O(sum L + jobs x leases) operations in machine code and O(log nodes) a start of a job.
+    O(leases x jobs log jobs) operations in machine code and O(log nodes) a start of a job.
 
     Examples
     --------
@@ -192,11 +192,7 @@ class _Plan:
         """Fill lease after lease by least laxity."""
         gangs, begin = self.gangs, self.begin
         first = np.maximum(gangs.first, begin)
-        # one that cannot be complete any more must not take room
-        left = self.left()
-        entering = np.flatnonzero((left > 0) & (first + left <= gangs.due))
-        order = entering[np.lexsort((entering, (gangs.due - left)[entering], first[entering]))]
-        least_laxity(self.run, order, first, gangs.due, left, gangs.loads, gangs.room)
+        least_laxity(self.run, first, gangs.due, self.left(), gangs.loads, gangs.room)
 
     def _room(self, without: Sequence[int]) -> Ints:
         """What each lease has left, (leases, rows), if some gangs did not run in them."""
@@ -308,74 +304,37 @@ class _Moves(NamedTuple):
 
 
 @compiled
-def _merge(a: Ints, b: Ints, due: Ints, left: Ints, out: Ints) -> int:
-    """Write gangs of two lists, each rising by laxity and number, into one; return how many."""
-    i, j = 0, 0
-    while i < a.size or j < b.size:
-        take_a = j == b.size
-        if not take_a and i < a.size:
-            key, other = due[a[i]] - left[a[i]], due[b[j]] - left[b[j]]
-            take_a = key < other or (key == other and a[i] < b[j])
-        if take_a:
-            out[i + j] = a[i]
-            i += 1
-        else:
-            out[i + j] = b[j]
-            j += 1
-    return i + j
-
-
-@compiled
-def least_laxity(
-    run: Bools, order: Ints, first: Ints, due: Ints, left: Ints, loads: Ints, room: Ints
-) -> None:
+def least_laxity(run: Bools, first: Ints, due: Ints, left: Ints, loads: Ints, room: Ints) -> None:
     """Mark in `run` the leases that gangs get, lease by lease, least laxity first.
 
     Notes
     -----
-    Laxity at lease t is due - t - left: a gang that runs keeps it. So the gangs that ran and the
-    others stay sorted by due - left, and are merged. Equal laxity: lowest number. One that cannot
-    be complete any more leaves.
+    Laxity at lease t is due - t - left: a gang that runs keeps it. Equal laxity: lowest number. One
+    that cannot be complete any more takes no room.
     """
     left = left.copy()
-    size = order.size
-    active = np.empty(size, np.int64)
-    ran = np.empty(size, np.int64)
-    idle = np.empty(size, np.int64)
-    merged = np.empty(size, np.int64)
+    gangs = left.size
+    waiting = np.empty(gangs, np.int64)  # due - left and number, as one
     free = np.empty(room.size, np.int64)
-    number, entered = 0, 0
     for t in range(run.shape[1]):
-        begin = entered  # those that may begin now follow it
-        while entered < size and first[order[entered]] <= t:
-            entered += 1
-        count = _merge(order[begin:entered], active[:number], due, left, merged)
-        if count == 0:
-            continue
+        count = 0
+        for g in range(gangs):
+            if left[g] > 0 and first[g] <= t <= due[g] - left[g]:
+                waiting[count] = (due[g] - left[g]) * gangs + g
+                count += 1
         free[:] = room
-        n_ran = 0
-        n_idle = 0
-        for i in range(count):
-            g = merged[i]
-            if due[g] - left[g] < t:
-                continue
+        for one in np.sort(waiting[:count]):
+            g = one % gangs
             fits = True
             for row in range(room.size):
                 if loads[g, row] > free[row]:
                     fits = False
                     break
-            if not fits:
-                idle[n_idle] = g
-                n_idle += 1
-                continue
-            for row in range(room.size):
-                free[row] -= loads[g, row]
-            run[g, t] = True
-            left[g] -= 1
-            if left[g]:
-                ran[n_ran] = g
-                n_ran += 1
-        number = _merge(ran[:n_ran], idle[:n_idle], due, left, active)
+            if fits:
+                for row in range(room.size):
+                    free[row] -= loads[g, row]
+                run[g, t] = True
+                left[g] -= 1
 
 
 # --- nodes ---------------------------------------------------------------------------------------

@@ -269,9 +269,8 @@ def test_the_compiled_rule_is_the_plain_one(rows: list[tuple[int, ...]], room: i
     needed = [min(n, q) for _, q, n, _ in rows]
     gpus = [g for _, _, _, g in rows]
     slots = max(due, default=0)
-    keys = sorted(range(len(rows)), key=lambda g: (first[g], due[g] - needed[g], g))
     for rule in (least_laxity, least_laxity.py_func):
         run = np.zeros((len(rows), slots), dtype=bool)
-        columns = [np.array(c, dtype=np.int64) for c in (keys, first, due, needed)]
+        columns = [np.array(c, dtype=np.int64) for c in (first, due, needed)]
         rule(run, *columns, np.array(gpus, dtype=np.int64).reshape(-1, 1), np.array([room]))
         assert np.array_equal(run, plain_rule(first, due, needed, gpus, room, slots))

@@ -38,8 +38,8 @@ from ....instances.model import Table
 __all__ = ["CandidateRun", "Classes", "Trials", "best_runs"]
 
 
-#: columns of `Trials.rows`
-MODEL, CENTRAL, WORKERS, LENGTH = range(4)
+#: the column of slots in `Trials.rows`
+LENGTH = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,28 +203,41 @@ def best_runs(
     np.cumsum(np.repeat(prices, lengths, axis=2), axis=2, out=sums[:, :, 1:])
     marks = np.concatenate([[0], ends, [2**62]])
     out = np.empty((jobs, 5), dtype=np.int64)
-    held = np.zeros((jobs, len(classes)), dtype=np.int64)
     _price_all(
         worth, floor, trials.begin, trials.dense | every, trials.rows, trials.ptr, hints, sums,
         classes.gpus, classes.ps, classes.count, classes.model,
-        needs(problem), marks, out, held,
+        needs(problem), marks, out,
     )  # fmt: skip
     found: list[CandidateRun | None] = []
-    lengths, central = trials.rows[:, LENGTH].tolist(), trials.rows[:, CENTRAL].tolist()
-    for row, best, gpus in zip(hints.tolist(), out.tolist(), held.tolist(), strict=True):
+    for row, best in zip(hints.tolist(), out.tolist(), strict=True):
         gain, start, host, own, ps = best
         if start < 0:
             found.append(None)
             continue
-        end = start + lengths[row]
-        found.append(CandidateRun(start, end, tuple(gpus), host, ps, bool(central[row]), own, gain))
+        model, central, workers, length = trials.rows[row].tolist()
+        end, held = start + length, [0] * len(classes)
+        if not central:
+            window = sums[:, 0, end] - sums[:, 0, start]
+            held = _on_cheapest(classes, window, model, host, workers - own)
+        held[host] += own
+        found.append(CandidateRun(start, end, tuple(held), host, ps, bool(central), own, gain))
     return found
+
+
+def _on_cheapest(classes: Classes, window: Ints, model: int, host: int, workers: int) -> list[int]:
+    """Workers away from the host by class, on the cheapest nodes of a model."""
+    held = [0] * len(classes)
+    for g in np.argsort(window, kind="stable").tolist():
+        if classes.model[g] == model:
+            held[g] = min(workers, int(classes.gpus[g] * (classes.count[g] - (g == host))))
+            workers -= held[g]
+    return held
 
 
 @compiled
 def _price_all(
     worth: Any, floor: Any, begin: Any, dense: Any, rows: Any, ptr: Any, hints: Any, sums: Any,
-    gpus: Any, ps: Any, count: Any, model: Any, need: Any, marks: Any, out: Any, held: Any,
+    gpus: Any, ps: Any, count: Any, model: Any, need: Any, marks: Any, out: Any,
 ) -> None:  # fmt: skip
     classes = gpus.size
     order = np.empty(classes, dtype=np.int64)
@@ -240,8 +253,6 @@ def _price_all(
                     row, worth[j], begin[j], dense[j], rows, sums, gpus, ps, count, model, need,
                     marks, order, window, hints[j : j + 1], out[j],
                 )  # fmt: skip
-        if out[j, 1] >= 0:
-            _placed(rows[hints[j]], out[j], sums, gpus, count, model, order, window, held[j])
 
 
 @inner
@@ -261,13 +272,10 @@ def _price_trial(
         if worth[end] <= out[0]:
             return
         before = out[0]
-        if central:
-            _on_one(start, end, kind, workers, worth[end], sums, gpus, ps, model, out)
-        else:
-            _spread(
-                start, end, kind, workers, worth[end], sums, gpus, ps, count, model, need, order,
-                window, out,
-            )  # fmt: skip
+        _price_run(
+            start, end, kind, central, workers, worth[end], sums, gpus, ps, count, model, need,
+            order, window, out,
+        )  # fmt: skip
         if out[0] > before:
             hint[0] = row
         if dense:
@@ -281,23 +289,11 @@ def _price_trial(
 
 
 @inner
-def _on_one(
-    start: Any, end: Any, kind: Any, workers: Any, worth: Any, sums: Any, gpus: Any, ps: Any,
-    model: Any, out: Any,
+def _price_run(
+    start: Any, end: Any, kind: Any, central: Any, workers: Any, worth: Any, sums: Any, gpus: Any,
+    ps: Any, count: Any, model: Any, need: Any, order: Any, window: Any, out: Any,
 ) -> None:  # fmt: skip
-    for g in range(gpus.size):
-        if model[g] == kind and gpus[g] >= workers and ps[g] > 0:
-            cost = workers * (sums[g, 0, end] - sums[g, 0, start])
-            cost += sums[g, 1, end] - sums[g, 1, start]
-            if worth - cost > out[0]:
-                out[0], out[1], out[2], out[3], out[4] = worth - cost, start, g, workers, 1
-
-
-@inner
-def _spread(
-    start: Any, end: Any, kind: Any, workers: Any, worth: Any, sums: Any, gpus: Any, ps: Any,
-    count: Any, model: Any, need: Any, order: Any, window: Any, out: Any,
-) -> None:  # fmt: skip
+    """Improve `out` by a run of one start: all workers on the host, or some elsewhere."""
     least = np.int64(2**62)
     cheapest = np.int64(2**62)
     for g in range(gpus.size):
@@ -308,8 +304,10 @@ def _spread(
     if worth - workers * cheapest - least <= out[0]:
         return
     found = _windows(start, end, kind, sums, model, order, window)
+    least_own, most_own = (workers, workers) if central else (0, workers - 1)
     for host in range(gpus.size):
-        for own in range(min(workers - 1, gpus[host]) if model[host] == kind else 0, -1, -1):
+        first = min(most_own, gpus[host]) if model[host] == kind else 0
+        for own in range(first, least_own - 1, -1):
             outside = workers - own
             z = need[outside]
             if z > ps[host]:
@@ -343,19 +341,3 @@ def _windows(
             order[i] = g
             found += 1
     return found
-
-
-@inner
-def _placed(
-    trial: Any, best: Any, sums: Any, gpus: Any, count: Any, model: Any, order: Any, window: Any,
-    held: Any,
-) -> None:  # fmt: skip
-    """Workers by class of the best run."""
-    host, outside = best[2], trial[2] - best[3]
-    found = _windows(best[1], best[1] + trial[3], trial[0], sums, model, order, window)
-    for i in range(found):
-        g = order[i]
-        take = min(outside, gpus[g] * (count[g] - (g == host)))
-        held[g] = take
-        outside -= take
-    held[host] += best[3]
