@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -124,3 +125,7 @@ def left_out(counts: Sequence[int]) -> str:
         return f"{counts[0]:,} job{'s' * (counts[0] != 1)}"
     *first, last = (f"{count:,}" for count in counts)
     return f"{', '.join(first)} and {last} jobs by seed"
+
+
+#: where nothing is drawn and no job is left out, unless it is said otherwise
+all_given = partial(Conditions, seeds=seed_range([]), excluded=left_out([0]))

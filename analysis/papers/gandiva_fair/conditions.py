@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....instances.heterogeneous import random_market
-from ...show.conditions import UNRANKED, Conditions, left_out, seed_range
+from ...show.conditions import UNRANKED, Conditions, all_given, seed_range
 from ..study import Study
 from .statements import ALL, DRIVEN, FAIR, LP
 
@@ -39,10 +39,9 @@ def _driven(study: Study, name: str) -> Conditions:
     size = jobs, _rules(study)
     more = (f"{settings['quanta']} quanta",) if "quanta" in settings else ()
     known = "(b) knows run times, others use none"
-    return Conditions(
+    return all_given(
         information=known if study.name.endswith("fig1") else MEASURED,
         seeds=seed_range([]) if "fig6" not in study.name else "0, of the arrivals",
-        excluded=left_out([0]),
         parameters=", ".join([*size, *more]),
         certificate=FLUID if study.has([name], "ideal") else UNRANKED,
     )
@@ -52,10 +51,9 @@ def _time_on_a_server(study: Study, name: str) -> Conditions:
     drawn = study.has([name], "drawn")
     short, long = study.settings["quanta"]
     seeds = range(study.settings["seeds"]) if drawn else ()
-    return Conditions(
+    return all_given(
         information="none used",
         seeds=seed_range(seeds) + ", mean and standard deviation" * drawn,
-        excluded=left_out([0]),
         parameters=f"6 jobs on a server of {study.instances[name]['GPUs']} GPUs"
         + f", {short:,} and {long:,} quanta" * drawn,
         certificate="expected shares of time, exact in the table",
@@ -67,10 +65,8 @@ def _one_market(study: Study, name: str) -> Conditions:
     total = "none" if bound is None else f"{bound:g}"
     driven = name == DRIVEN
     begin, end = study.settings["quanta"]
-    return Conditions(
+    return all_given(
         information="measured while jobs run" if driven else "known speeds of all users",
-        seeds=seed_range([]),
-        excluded=left_out([0]),
         parameters=f"60 K80s and 12 V100s, 3 users, {study.instances[name]['GPUs']} GPUs"
         + f", {_rules(study)}, mean of quanta {begin} to {end}" * driven,
         certificate=f"captured surplus in the table, over the proven largest total of {total}, "
@@ -84,7 +80,7 @@ def _markets(study: Study, name: str) -> Conditions:
     markets, seed = study.instances[name]["markets"], study.settings["seed"]
     models = tuple(name.lower().split(" + "))
     gpus = ", ".join(f"{n:g}" for n in random_market(3, models=models).gpus.tolist())
-    return Conditions(
+    return all_given(
         information="known speeds of all users",
         seeds=f"from {seed} on, as many as give {markets} markets with a surplus",
         excluded="no user; markets without any surplus",
@@ -95,10 +91,8 @@ def _markets(study: Study, name: str) -> Conditions:
 
 def _rates(study: Study, name: str) -> Conditions:
     alone = not study.instances[name]  # by price: shares, and no run
-    return Conditions(
+    return all_given(
         information="known speeds of all users" if alone else MEASURED,
-        seeds=seed_range([]),
-        excluded=left_out([0]),
         parameters="64 K80s, 24 P100s and 12 V100s, 4 users"
         + ("" if alone else f", {_rules(study)}"),
         certificate="none, as what one user gains another could have gained"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....solvers.policy import Policy, information_of
-from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, left_out, seed_range
+from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, all_given, left_out, seed_range
 from ..study import Study
 
 Policies = Mapping[str, Callable[[], Policy]]
@@ -34,10 +34,8 @@ def three_jobs(study: Study, instances: Sequence[str]) -> Conditions:
     (name,) = instances
     settings, facts = study.settings, study.instances[name]
     gangs = ", ".join(map(str, facts["gangs"]))
-    return Conditions(
+    return all_given(
         information="(b) known, (c) none used",
-        seeds=seed_range([]),
-        excluded=left_out([0]),
         parameters=f"{name}, gangs of {gangs}, rounds and leases of {settings['round (s)']} s, "
         f"{settings['overhead (s)']} s to resume",
         certificate=UNRANKED,
@@ -64,7 +62,7 @@ def _excluded(facts: Mapping[str, Mapping[str, Any]]) -> str:
     """Counts by instance, and what they are of the GPU time."""
     said = []
     for name, own in facts.items():
-        counts, shares = (_each(own[f]) for f in ("rejected for all policies", SHARE))
+        counts, shares = (by_seed(own[f]) for f in ("rejected for all policies", SHARE))
         text = left_out(counts)
         if any(counts):
             text += f", {100 * max(shares):.1f} % of the GPU time" + " at most" * (len(shares) > 1)
@@ -103,5 +101,6 @@ def _certificate(study: Study, instances: Sequence[str]) -> str:
     return UNBOUNDED.format("shares of users' days" if study.axis == "user" else "shares of jobs")
 
 
-def _each(value: Any) -> list[Any]:
+def by_seed(value: Any) -> list[Any]:
+    """Return the values of a fact by seed."""
     return value if isinstance(value, list) else [value]

@@ -60,7 +60,7 @@ from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
 from .bounds import RATIO, with_ratios
-from .conditions import conditions, three_jobs
+from .conditions import by_seed, conditions, three_jobs
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 
 if TYPE_CHECKING:
@@ -492,20 +492,15 @@ class LtgfStudy(Study):
             out = [
                 f"{n:,} ({100 * share:.1f} % of the GPU time)" if n else "0"
                 for n, share in zip(
-                    _each(facts["rejected for all policies"]),
-                    _each(facts["their share of the GPU time"]), strict=True,
+                    by_seed(facts["rejected for all policies"]),
+                    by_seed(facts["their share of the GPU time"]), strict=True,
                 )
             ]  # fmt: skip
             columns = (facts.get("seeds", "–"), facts["nodes"], facts["offered load"])
-            listed = [", ".join(map(str, _each(one))) for one in columns]
-            jobs = ", ".join(dict.fromkeys(f"{n:,}" for n in _each(facts["jobs"])))
+            listed = [", ".join(map(str, by_seed(one))) for one in columns]
+            jobs = ", ".join(dict.fromkeys(f"{n:,}" for n in by_seed(facts["jobs"])))
             rows.append([name, *listed, jobs, ", ".join(dict.fromkeys(out))])
         return f"{markdown_table([head, *rows])}\n\n{super().to_markdown()}"
-
-
-def _each(value: Any) -> list[Any]:
-    """The values of a fact by seed."""
-    return value if isinstance(value, list) else [value]
 
 
 JCT = "mean JCT (s)"

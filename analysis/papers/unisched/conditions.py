@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, left_out, seed_range
+from ...show.conditions import UNBOUNDED, UNRANKED, Conditions, all_given, left_out, seed_range
 from ..study import Study
 from .runs import OVERHEAD, PATIENCE
 from .statements import CHRONUS, QUEUE, TRAININGS
@@ -50,10 +50,10 @@ def _without_runs(study: Study, instances: Sequence[str]) -> Conditions:
             parameters=f"{facts['trainings'][0]} trainings a seed",
             certificate="none, as errors are against the true epochs",
         )  # fmt: skip
-    return Conditions(
-        information="none needed", seeds=seed_range([]), excluded=left_out([0]),
+    return all_given(
+        information="none needed", certificate=UNRANKED,
         parameters=f"first deadline {settings['first deadline (min)']} min, best-effort leases of "
-        f"{settings['BE lease (s)']} s", certificate=UNRANKED,
+        f"{settings['BE lease (s)']} s",
     )  # fmt: skip
 
 
