@@ -412,8 +412,8 @@ def _wait(instance: Instance[Job], policy: Policy | None = None, **rules: Any) -
     return (run.now if first < 0 else first) - int(run.records.visible[-1])
 
 
-def _first_lease(instance: Instance[Job], *, synchronous: bool) -> Sides:
-    return Sides(_wait(instance, synchronous=synchronous), RULES.lease_length)
+def _first_lease(instance: Instance[Job], **rules: Any) -> Sides:
+    return Sides(_wait(instance, **rules), RULES.lease_length)
 
 
 def _draw_wide(rng: Rng) -> Instance[Job]:
@@ -449,11 +449,6 @@ def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Sides
     """The wait of the last job, which is always first in line."""
     waited = _wait(instance, LtgfPolicy(urgent=("wide",)), patience=patience)
     return Sides(waited, (patience or 0) + RULES.lease_length)
-
-
-def _between_users(instance: Instance[Job]) -> Sides:
-    """The wait of the last job, the first in line of its user, without patience."""
-    return Sides(_wait(instance, patience=None), RULES.lease_length)
 
 
 @dataclass
@@ -676,7 +671,7 @@ LTGF: tuple[Claim[Any], ...] = (
         "L has gone by.",
         "when its user's turn comes it does not fit any more, and a narrower job is "
         "picked; line 17 as printed prevents this, as the paper says",
-        _between_users, lambda rng: _two_users(), samples=1,
+        partial(_first_lease, patience=None), lambda rng: _two_users(), samples=1,
         assumptions="several users, one node, leases end together, line 17 repaired, no patience",
         counterexamples={"1; 1 and 2, on 2": _two_users}),
     proved("passed-over", "ours",

@@ -59,11 +59,11 @@ def _constant(
     return Case(problem, SjfBcoParams(search=search, u=u))
 
 
-def _draw_constant(rng: Rng, *, search: Search = FULL, single: bool = False) -> Case:
+def _draw_constant(rng: Rng, *, search: Search = FULL) -> Case:
     """At most 6 GPUs on 3 nodes, 5 jobs of 1 to 6 slots; the horizon never binds."""
     sizes = rng.integers(1, 3, size=rng.integers(1, 4)).tolist()
     jobs = int(rng.integers(1, 6))
-    gangs = rng.integers(1, 2 if single else sum(sizes) + 1, size=jobs).tolist()
+    gangs = rng.integers(1, sum(sizes) + 1, size=jobs).tolist()
     times = rng.integers(1, 7, size=jobs).tolist()
     return _constant(sizes, gangs, times, 2 * sum(times), search)
 
@@ -354,9 +354,11 @@ def _lemma_4(case: Case) -> Sides | None:
 
 
 def _lemma_4_repaired(case: Queued) -> Sides:
+    """theta~ is W_hat without a limit: see monotone-queues."""
     best = tiny.least_load(case.gpus, case.gangs, case.elsewhere)
-    limit = (2 - Fraction(1, case.gpus)) * case.spread * best
-    return Sides(tiny.queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
+    theta = tiny.queue_load(case.gpus, case.gangs, case.times)
+    assert theta is not None
+    return Sides(theta, ceil((2 - Fraction(1, case.gpus)) * case.spread * best))
 
 
 def _theorem_5(case: Case) -> Sides | None:

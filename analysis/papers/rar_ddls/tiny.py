@@ -10,10 +10,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, permutations, product
 
+import numpy as np
+
 from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
 from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
-from ....solvers.rar_ddls.gang_queue import Choose, GangQueue, Plan, backfill, head_of_line
+from ....solvers.rar_ddls.gang_queue import (
+    Choose,
+    CompiledQueue,
+    GangQueue,
+    Plan,
+    backfill,
+    head_of_line,
+)
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, fa_ffp, lbsgf, sjf_bco
 from ....solvers.result import Result
 
@@ -130,35 +139,26 @@ def constant_times(sizes: Ints, gangs: Ints, times: Ints, *, horizon: int | None
 def shortest(gpus: int, gangs: Ints, times: Ints) -> int:
     """Return the optimal makespan of jobs with constant times on `gpus` GPUs.
 
-    Some order of the jobs is optimal in which each gets the earliest place that is free for its
-    whole run; all orders are tried until one reaches the area or longest-job bound.
+    Backfilling is optimal in some order of the jobs, such as that of their starts in an optimal
+    schedule; all orders are tried until one reaches the area or longest-job bound.
 
     Examples
     --------
     >>> shortest(2, [1, 1, 1], [1, 1, 2])
     2
     """
+    problem = constant_times([gpus], gangs, times)
+    queue = CompiledQueue(problem, estimated_times(problem))
     area = sum(g * t for g, t in zip(gangs, times, strict=True))
     bound, best = max(-(-area // gpus), *times), sum(times)
     largest_first = sorted(range(len(gangs)), key=lambda j: -gangs[j] * times[j])
     for order in permutations(largest_first):
-        best = min(best, _makespan_of(gpus, gangs, times, order))
+        plan = queue.backfill(np.array(order))
+        assert plan is not None
+        best = min(best, plan.makespan)
         if best == bound:
             break
     return best
-
-
-def _makespan_of(gpus: int, gangs: Ints, times: Ints, order: Ints) -> int:
-    free = [gpus] * sum(times)
-    last = 0
-    for j in order:
-        at = 0
-        while any(room < gangs[j] for room in free[at : at + times[j]]):
-            at += 1
-        last = max(last, at + times[j])
-        for t in range(at, at + times[j]):
-            free[t] -= gangs[j]
-    return last
 
 
 def least_load(gpus: int, gangs: Ints, times: Ints) -> int:
@@ -220,24 +220,6 @@ def queue_load(gpus: int, gangs: Ints, times: Ints, limit: float = float("inf"))
         for g in sorted(admissible, key=load.__getitem__)[: gangs[j]]:
             load[g] += times[j]
     return max(load)
-
-
-def queue_limit(gpus: int, gangs: Ints, times: Ints) -> int:
-    """Return theta~ of the bisection on feasibility under reading B, kappa = n_g.
-
-    Examples
-    --------
-    >>> queue_limit(2, [1, 1, 1], [1, 1, 2])
-    3
-    """
-    left, right = 1, sum(times)
-    while left < right:
-        theta = (left + right) // 2
-        if queue_load(gpus, gangs, times, theta) is None:
-            left = theta + 1
-        else:
-            right = theta
-    return left
 
 
 def two_jobs(problem: RarDdls) -> tuple[int, int]:

@@ -218,36 +218,30 @@ def _example(nodes: int, *, split: bool) -> Sides:
     return Sides(len(placed.nodes), gangs if split else nodes, "==")
 
 
-@dataclass(frozen=True, slots=True)
-class _Gang:
-    """One gang, and a way to cover it with cells."""
-
-    gpus: int
-    cells: Cells
-
-
-def _draw_gang(rng: Rng) -> _Gang:
+def _draw_cover(rng: Rng) -> tuple[int, Cells]:
+    """A gang, and a way to cover it with cells."""
     gpus = int(rng.integers(1, 17))
     cells = rng.integers(0, [gpus + 1, gpus // 2 + 2, gpus // 4 + 2, gpus // 8 + 2]).tolist()
     for level in (3, 2, 1, 0):  # what the others cover without
         spare = (_gpus(cells) - gpus) >> level
         cells[level] -= max(min(cells[level], spare), 0)
-    return _Gang(gpus, tuple(cells))
+    return gpus, tuple(cells)
 
 
-def _dominated(case: _Gang, *, consolidated: bool = False) -> Sides | None:
+def _dominated(case: tuple[int, Cells], *, consolidated: bool = False) -> Sides | None:
     """GPUs of the cheapest of the kept allocations that are as fast, against those of any cover.
 
     Kept are both, or only the round-up.
     """
-    taken = _gpus(case.cells)
-    if taken < case.gpus:
+    gpus, cover = case
+    taken = _gpus(cover)
+    if taken < gpus:
         return None
-    fast = case.gpus > 8 or any(n and 2**g >= case.gpus for g, n in enumerate(case.cells))
+    fast = gpus > 8 or any(n and 2**g >= gpus for g, n in enumerate(cover))
     kept = [
         _gpus(cells)
-        for cells in ([round_up(case.gpus)] if consolidated else nondominated(case.gpus))
-        if not fast or case.gpus > 8 or sum(cells) == 1
+        for cells in ([round_up(gpus)] if consolidated else nondominated(gpus))
+        if not fast or gpus > 8 or sum(cells) == 1
     ]
     return Sides(min(kept), taken)
 
@@ -661,7 +655,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
     proved("two-allocations", "ours",
         "Of the covers of a gang by cells, the round-up and one cell a GPU are enough.",
         "no other takes fewer GPUs at the same speed",
-        _dominated, _draw_gang,
+        _dominated, _draw_cover,
         assumptions="speed tells one node from several, nothing else (2); all nodes are free",
         mutant=Mutant(statement="the round-up is enough",
             check=partial(_dominated, consolidated=True))),
