@@ -6,6 +6,7 @@ Beyond Chaudhary et al. (EuroSys 2020), who compare trading with no trading only
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -53,9 +54,7 @@ def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
 
 def _values(market: GpuMarket, rule: str) -> Floats:
     if rule == "nash":
-        result = best_allocation(
-            GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
-        )
+        result = best_allocation(replace(market, aim="nash"))
     else:
         result = traded_allocation(market, params=TradingParams(price=cast("PriceRule", rule)))
     assert result.solution is not None

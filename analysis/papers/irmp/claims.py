@@ -4,7 +4,8 @@ Symbols are the paper's: tau_l = 2^l, lambda rounds an interval, eta prices, the
 and C_p what there is of workers and PSs, f_j utilities, mu_j the utility less the cost, sigma the
 ratio of one round, N jobs. d_j is a job's shortest run, f_max the largest utility of any job.
 
-Optima are found by trying everything; larger counterexamples come with a schedule that is checked.
+Optima are found over all runs of all jobs; larger counterexamples come with a schedule that is
+checked.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -267,8 +268,8 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     summary: Values = {
         "accepted": float(len(points)),
         "least": short(min(left, default=0.0)),
-        "median cost": short(_median(cost for cost, _, _ in points)),
-        "median ideal": short(_median(ideal for _, ideal, _ in points)),
+        "median cost": short(median([cost for cost, _, _ in points] or [0.0])),
+        "median ideal": short(median([ideal for _, ideal, _ in points] or [0.0])),
         "below": float(sum(ideal <= cost for cost, ideal, _ in points)),
         "true below": float(sum(true <= cost for cost, _, true in points)),
     }
@@ -277,11 +278,6 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
         for k, (cost, ideal, true) in enumerate(points)
     ]
     return [[name, ASTRAEA, None, summary], *jobs]
-
-
-def _median(numbers: Iterable[float]) -> float:
-    known = list(numbers)
-    return float(np.median(known)) if known else 0.0
 
 
 def facts_of(cells: Sequence[FigureCell]) -> dict[str, Any]:

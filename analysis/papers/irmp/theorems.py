@@ -188,14 +188,12 @@ class FalseReport:
     user: str
     params: AstraeaParams = EXAMPLE
 
-    def gain(self, *, honest: bool, money: bool = True) -> float:
+    def gain(self, *, honest: bool) -> float:
         """Return the user's true utility, less what it pays, with what it gets."""
         told = self.truth if honest else self.told
         schedule, _ = Online(told, self.params).schedule()
         mine = [row for row in schedule if self.truth.user(row.job) == self.user]
         worth = math.fsum(self.truth.value(row.job, row.end) for row in mine)
-        if not money:
-            return worth
         books = accounts(told, schedule, self.params)
         paid = math.fsum(float(books.payment[row.job]) for row in mine)
         return worth - paid + float(books.income[self.truth.users.index(self.user)].sum())
@@ -264,33 +262,28 @@ def convex_in_stage_2() -> FalseReport:
     return FalseReport(truth, told, "u2", TWO_ROUNDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """Problem (9) without quota, and for the same job as told."""
+def draw_told(rng: Rng) -> tuple[SingleJobCase, SingleJobCase]:
+    """Problem (9) without quota, in truth, where the job gains, and as told.
 
-    truth: SingleJobCase
-    told: SingleJobCase
-
-
-def draw_told(rng: Rng) -> _Told:
-    """The job has another utility, or all its mini-batches in one chunk; in truth it gains."""
+    The job is told to have another utility, or all its mini-batches in one chunk.
+    """
     while (truth := replace(draw_single_job_case(rng), room=None)).answer(literal=False) <= 0:
         pass
     job = truth.problem.jobs[0]
     values = np.sort(rng.integers(-3, 40, size=truth.values.size))[::-1].astype(float)
     if rng.integers(2):
         job = replace(job, gpus=1, minibatches=job.gpus * job.minibatches)
-    return _Told(truth, replace(truth, problem=_with_jobs(truth.problem, [job]), values=values))
+    return truth, replace(truth, problem=_with_jobs(truth.problem, [job]), values=values)
 
 
-def stage_2(case: _Told) -> Sides:
+def stage_2(case: tuple[SingleJobCase, SingleJobCase]) -> Sides:
     """True ideal utility less cost of what the lie and the truth get."""
-    gains = []
-    for told in (case.told, case.truth):
+    gains, (truth, _) = [], case
+    for told in reversed(case):
         run = best_response(
             told.problem, 0, told.free, told.prices, told.values, begin=0, end=told.free.shape[2]
         )
-        gains.append(0.0 if run is None else float(case.truth.values[run.end]) - run.cost)
+        gains.append(0.0 if run is None else float(truth.values[run.end]) - run.cost)
     return Sides(gains[0], gains[1])
 
 
@@ -359,34 +352,21 @@ def priced_out() -> Online:
 # --- money ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
-    """A schedule with stages and prices.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-        In the order of acceptance.
-    params : AstraeaParams
-    """
-
-    problem: Irmp
-    schedule: Schedule
-    params: AstraeaParams = TWO_ROUNDS
+#: a schedule, in the order of acceptance, with stages and prices
+Books = tuple[Irmp, Schedule, AstraeaParams]
 
 
 def draw_books(rng: Rng) -> Books:
     """A schedule of Astraea."""
     case = draw_online(rng)
-    return Books(case.problem, case.schedule()[0], case.params)
+    return case.problem, case.schedule()[0], case.params
 
 
 def draw_paid(rng: Rng) -> Books:
     """A schedule of Astraea in which somebody pays."""
     while True:
         case = draw_books(rng)
-        if accounts(case.problem, case.schedule, case.params).payment.any():
+        if accounts(*case).payment.any():
             return case
 
 
@@ -397,12 +377,12 @@ def printed_schedule() -> Books:
         Segment(1, 10, 12, {1: 2}, ps={1: 1}),
         Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
     ]
-    return Books(paper_example(FIRST), Schedule.of(rows))
+    return paper_example(FIRST), Schedule.of(rows), TWO_ROUNDS
 
 
 def division(case: Books) -> Sides:
     """What all users get of a job, and what it pays; of the job that differs most, or pays most."""
-    books = accounts(case.problem, case.schedule, case.params)
+    books = accounts(*case)
     out, paid = (np.round(money, 6) for money in (books.income.sum(axis=0), books.payment))
     j = int(np.lexsort((paid, np.abs(out - paid)))[-1])
     return Sides(float(out[j]), float(paid[j]), "==")
@@ -410,19 +390,19 @@ def division(case: Books) -> Sides:
 
 def whole_cost(case: Books) -> Sides:
     """(2) as printed: the shares of each slot sum up to 1, and are of the whole cost."""
-    paid = accounts(case.problem, case.schedule, case.params).payment
-    slots = {row.job: row.end - row.start for row in case.schedule}
+    paid, (_, schedule, _) = accounts(*case).payment, case
+    slots = {row.job: row.end - row.start for row in schedule}
     out = sum(count * float(paid[job]) for job, count in slots.items())
     return Sides(out, float(paid.sum()), "==")
 
 
 def balance(case: Books, *, self_share: bool) -> Sides:
     """All users' revenues, and the utility of all jobs."""
-    books = accounts(case.problem, case.schedule, case.params)
-    worth = case.problem.objective(case.schedule)
+    books, (problem, schedule, _) = accounts(*case), case
+    worth = problem.objective(schedule)
     total = worth - float(books.payment.sum())
-    for u, user in enumerate(case.problem.users):
-        for j in range(len(case.problem.jobs)):
-            if self_share or case.problem.user(j) != user:
+    for u, user in enumerate(problem.users):
+        for j in range(len(problem.jobs)):
+            if self_share or problem.user(j) != user:
                 total += float(books.income[u, j])
     return Sides(round(total, 6), round(worth, 6), "==")

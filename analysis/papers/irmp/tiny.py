@@ -1,6 +1,7 @@
-"""Tiny cases of IRMP: all runs, optima by trying everything, and prices of each node.
+"""Tiny cases of IRMP: all runs, optima over all of them, and prices of each node.
 
-Written for a handful of jobs on a few nodes of one type. Nothing here calls a solver.
+Written for a handful of jobs on a few nodes of one type. Nothing here calls a solver of the
+package.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def _taken(free: NDArray[np.int64], run: JobRun) -> NDArray[np.int64] | None:
 
 
 def optimum(problem: Irmp) -> float:
-    """Return the most revenue by the horizon, by branch and bound over all runs.
+    """Return the most revenue by the horizon, by integer programming over all runs.
 
     Examples
     --------
@@ -198,30 +199,8 @@ def optimum(problem: Irmp) -> float:
     >>> optimum(tenants([(1, 1)], [one_job(i, Linear(-1, 8)) for i in "ab"], horizon=4))
     13.0
     """
-    horizon = problem.horizon or 0
-    options = []
-    for j in range(len(problem.jobs)):
-        every = runs(problem, j, problem.earliest(j), horizon)
-        worth = sorted(((problem.value(j, run.end), run) for run in every), key=lambda one: -one[0])
-        options.append([one for one in worth if one[0] > 0])
-    rest = [sum(mine[0][0] for mine in options[j:] if mine) for j in range(len(options) + 1)]
-    best = 0.0
-
-    def extend(j: int, earned: float, free: NDArray[np.int64]) -> None:
-        nonlocal best
-        best = max(best, earned)
-        if j == len(options) or earned + rest[j] <= best:
-            return
-        for worth, run in options[j]:
-            if earned + worth + rest[j + 1] <= best:
-                break
-            left = _taken(free, run)
-            if left is not None:
-                extend(j + 1, earned + worth, left)
-        extend(j + 1, earned, free)
-
-    extend(0, 0.0, fullest(problem, horizon))
-    return best
+    worth, parts = _selection(problem, whole=True)
+    return float(sum(worth[parts > 0.5]))  # not what the solver adds up, to the last digit
 
 
 def schedules(problem: Irmp, jobs: Sequence[int]) -> dict[frozenset[int], list[float]]:
@@ -264,12 +243,25 @@ def fractional(problem: Irmp) -> float:
     >>> round(fractional(tenants([(2, 2)], jobs, horizon=1)), 6)
     11.0
     """
+    worth, parts = _selection(problem, whole=False)
+    return float(worth @ parts)
+
+
+def _selection(problem: Irmp, *, whole: bool) -> tuple[Floats, Floats]:
+    """What the runs of all jobs are worth, and an optimum of (5): all or nothing of each, or parts.
+
+    Runs that are worth nothing are left out.
+    """
     horizon = problem.horizon or 0
     columns = [
         (j, run)
         for j in range(len(problem.jobs))
         for run in runs(problem, j, problem.earliest(j), horizon)
+        if problem.value(j, run.end) > 0
     ]
+    worth = np.array([problem.value(j, run.end) for j, run in columns])
+    if not columns:
+        return worth, worth
     full = fullest(problem, horizon)
     rows = np.zeros((full.size + len(problem.jobs), len(columns)))
     for column, (j, run) in enumerate(columns):
@@ -277,11 +269,10 @@ def fractional(problem: Irmp) -> float:
         held[:, :, run.start : run.end] = run.held
         rows[: full.size, column] = held.ravel()
         rows[full.size + j, column] = 1
-    if not columns:
-        return 0.0
     limits = np.concatenate([full.ravel(), np.ones(len(problem.jobs))])
-    worth = [problem.value(j, run.end) for j, run in columns]
-    return float(-linprog(-np.array(worth), A_ub=rows, b_ub=limits).fun)
+    options = {"mip_rel_gap": 0.0} if whole else {}
+    found = linprog(-worth, A_ub=rows, b_ub=limits, integrality=int(whole), options=options)
+    return worth, found.x
 
 
 # --- prices of their own on each node ------------------------------------------------------------
