@@ -297,9 +297,8 @@ class Leases:
             np.array(column, dtype=np.int64) for column in zip(*self.gangs, strict=True)
         )
         run = np.zeros((gpus.size, len(self.room)), dtype=bool)
-        order = np.lexsort((np.arange(gpus.size), due - left))
         room = np.array(self.room[:1], dtype=np.int64)
-        least_laxity(run, order, np.zeros_like(left), due, left, gpus[:, None], room)
+        least_laxity(run, np.zeros_like(left), due, left, gpus[:, None], room)
         return int((run.sum(axis=1) < left).sum())
 
 
