@@ -7,10 +7,12 @@ Each method is a step of the paper and names its section; how they follow one an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gangsched.instances.model import FULL_SPEED
 from gangsched.solvers.gandiva_fair.sharing import Columns, Models, SharingLimits, Start
@@ -78,6 +80,65 @@ def turn(value: float, steps: float = FINE) -> float:
     return math.floor(value * steps + 0.5)
 
 
+class PlainPool(StridePool):
+    """Nodes of one model, with what happens to their jobs within quanta and between nodes."""
+
+    def move(self, job: int, server: int, now: int) -> None:
+        """Let a job share another node than its only one until now."""
+        old = self.claims[job]
+        self.remove(job)
+        self._add(job, replace(old, servers=(server,)), now)
+
+    def left(self) -> Ints:
+        """Return how many GPUs of each node would be free if all its jobs ran."""
+        return np.asarray(self.sizes - self.gpus.sum(axis=1))
+
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of nodes with jobs of their own."""
+        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
+        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
+        return self._value | wide, servers
+
+    def fill(
+        self, free: ArrayLike, running: Collection[int], strides: ArrayLike, part: float
+    ) -> set[int]:
+        """Return the jobs that begin now, in the middle of a quantum, on what is free.
+
+        By rising pass: jobs of several nodes where nobody runs, others where they find room.
+        Right after :meth:`quantum` nobody can begin.
+        """
+        room, own = np.array(free, dtype=np.int64), self._checked(strides)
+        begin: set[int] = set()
+        for is_job, number in self._in_turn(self._central, own):
+            if not is_job:
+                begun = self._share(number, int(room[number]), own, part, running)
+                room[number] -= sum(self.claims[job].gang for job in begun)
+                begin.update(begun)
+            elif number not in running:
+                nodes = self._nodes[number]
+                if all(room[n] == self.sizes[n] for n in nodes):
+                    for n, count in nodes.items():
+                        room[n] -= count
+                    self._central[True, number] += part * self._stride(number, own)
+                    begin.add(number)
+        return begin
+
+    def forgive(self, strides: ArrayLike) -> None:
+        """Let nobody owe more than a stride: cut passes that are further above the least.
+
+        Where strides have changed, passes from before say little: a job that ran on what was left
+        over, of a user without tickets there, would wait for ever once its user has some.
+        """
+        own = self._checked(strides)
+        for local in self._local:
+            least = min((self._value[job] for job in local), default=0.0)
+            for job in local:
+                self._value[job] = min(self._value[job], least + self._stride(job, own))
+        least = min(self._central.values(), default=0.0)
+        for entry, value in self._central.items():
+            self._central[entry] = min(value, least + self._aggregate(entry, own)[0])
+
+
 class PlainSharing:
     """Who is where, what is known of speeds, and who runs: models and nodes are numbers.
 
@@ -100,7 +161,7 @@ class PlainSharing:
     ) -> None:
         self.nodes, self.quota, self.limits, users = nodes, quota, limits, quota.size
         self.pools = [
-            StridePool(own, users, debt_cap=limits.debt_cap, normalised=limits.normalised)
+            PlainPool(own, users, debt_cap=limits.debt_cap, normalised=limits.normalised)
             for own in sizes
         ]
         self.gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
@@ -362,7 +423,7 @@ class PlainSharing:
                 return
             pool.move(*move, now)
 
-    def _to_balance(self, pool: StridePool, price: Floats, loads: Floats) -> tuple[int, int] | None:
+    def _to_balance(self, pool: PlainPool, price: Floats, loads: Floats) -> tuple[int, int] | None:
         """The job that moves, and its new node."""
         left = pool.left().tolist()
         crowded = [n for n, room in enumerate(left) if room < 0 or self.limits.literal]

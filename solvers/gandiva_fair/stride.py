@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...formulations.gandiva_fair import problem
-from ..policy import Floats, Ints
+from ..policy import Floats
 
 __all__ = [
     "GpuClaim", "StridePool", "Ties", "effective_tickets", "gang_aware_stride", "stride_quantum",
@@ -241,12 +241,6 @@ class StridePool:
         self._count(job, -1)
         del self.claims[job], self._nodes[job]
 
-    def move(self, job: int, server: int, now: int) -> None:
-        """Let a job share another node than its only one until now."""
-        old = self.claims[job]
-        self.remove(job)
-        self._add(job, replace(old, servers=(server,)), now)
-
     def _count(self, job: int, sign: int) -> None:
         user, nodes = self.claims[job].user, self._nodes[job]
         for server, count in nodes.items():
@@ -284,16 +278,6 @@ class StridePool:
         """Return the GPUs that a job takes on each of its nodes."""
         return self._nodes[job]
 
-    def left(self) -> Ints:
-        """Return how many GPUs of each node would be free if all its jobs ran."""
-        return np.asarray(self.sizes - self.gpus.sum(axis=1))
-
-    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the passes of jobs, and of nodes with jobs of their own."""
-        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
-        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
-        return self._value | wide, servers
-
     def quantum(self, strides: ArrayLike) -> set[int]:
         """Return the jobs that run in the next quantum, and charge them."""
         own = self._checked(strides)
@@ -319,45 +303,6 @@ class StridePool:
         for server, gpus in enumerate(room):
             running.update(self._share(server, gpus, own, 1.0, ()))
         return running
-
-    def fill(
-        self, free: ArrayLike, running: Collection[int], strides: ArrayLike, part: float
-    ) -> set[int]:
-        """Return the jobs that begin now, in the middle of a quantum, on what is free.
-
-        By rising pass: jobs of several nodes where nobody runs, others where they find room.
-        Right after :meth:`quantum` nobody can begin.
-        """
-        room, own = np.array(free, dtype=np.int64), self._checked(strides)
-        begin: set[int] = set()
-        for is_job, number in self._in_turn(self._central, own):
-            if not is_job:
-                begun = self._share(number, int(room[number]), own, part, running)
-                room[number] -= sum(self.claims[job].gang for job in begun)
-                begin.update(begun)
-            elif number not in running:
-                nodes = self._nodes[number]
-                if all(room[n] == self.sizes[n] for n in nodes):
-                    for n, count in nodes.items():
-                        room[n] -= count
-                    self._central[True, number] += part * self._stride(number, own)
-                    begin.add(number)
-        return begin
-
-    def forgive(self, strides: ArrayLike) -> None:
-        """Let nobody owe more than a stride: cut passes that are further above the least.
-
-        Where strides have changed, passes from before say little: a job that ran on what was left
-        over, of a user without tickets there, would wait for ever once its user has some.
-        """
-        own = self._checked(strides)
-        for local in self._local:
-            least = min((self._value[job] for job in local), default=0.0)
-            for job in local:
-                self._value[job] = min(self._value[job], least + self._stride(job, own))
-        least = min(self._central.values(), default=0.0)
-        for entry, value in self._central.items():
-            self._central[entry] = min(value, least + self._aggregate(entry, own)[0])
 
     def _checked(self, strides: ArrayLike) -> Floats:
         """What would divide by zero, or stay infinite for ever, is refused."""

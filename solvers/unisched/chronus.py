@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -14,12 +14,13 @@ from scipy.sparse import csc_array
 from ...formulations.unisched.leases import LeasePhase, Rounding, Terms, lease_terms
 from ...instances import Cluster, User
 from ...instances.arrays import Bools
+from ...instances.check import integer, one_of
 from ..growing import longer
 from ..highs import best_subset
 from ..information import PROFILERS, Profiler
 from ..placement import place
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, RunTimes, at_cycle, check_seconds, next_cycle
+from .deadlines import NEVER, STATED, Deadlines, RunTimes, at_cycle, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
 
@@ -143,20 +144,15 @@ class Chronus:
     estimates: RunTimes = STATED
 
     def __post_init__(self) -> None:
-        for name in ("lease", "be_lease"):
-            check_seconds("chronus", name, getattr(self, name))
+        for name, least in (("lease", 1), ("be_lease", 1), ("profilers", 0)):
+            integer(self, "chronus", name, least=least)
         if self.lease % self.be_lease:
             raise ValueError(
                 f"chronus: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
             )
-        if isinstance(self.profilers, bool) or not isinstance(self.profilers, int):
-            raise TypeError(f"chronus: profilers={self.profilers!r} is not an integer")
-        if self.profilers < 0:
-            raise ValueError(f"chronus: profilers={self.profilers} is below 0")
         if not isinstance(self.profiler, Profiler):
             raise TypeError(f"chronus: profiler={self.profiler!r} is not a Profiler")
-        if self.rounding not in ("paper", "lossless"):
-            raise ValueError(f"chronus: rounding={self.rounding!r} is not 'paper' or 'lossless'")
+        one_of("chronus: rounding", self.rounding, get_args(Rounding))
 
     @property
     def profiles(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -99,14 +99,6 @@ def at_cycle(state: State, cycle: int) -> bool:
 def next_cycle(state: State, cycle: int) -> int:
     """The next multiple of `cycle`."""
     return (state.now // cycle + 1) * cycle
-
-
-def check_seconds(owner: str, name: str, value: Any) -> None:
-    """Refuse what is no positive number of seconds."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if value < 1:
-        raise ValueError(f"{owner}: {name}={value} is below 1")
 
 
 class Room:

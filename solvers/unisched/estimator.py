@@ -31,6 +31,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.check import integer, one_of
 from ...instances.model import Job, TargetMetric, check_real
 from ..growing import longer
 from ..information import gaussian_factor
@@ -211,18 +212,12 @@ class DurationEstimates:
 
     def __post_init__(self) -> None:
         owner = "duration estimates"
-        if self.mode not in get_args(Mode):
-            raise ValueError(
-                f"{owner}: mode={self.mode!r} is not one of {', '.join(get_args(Mode))}"
-            )
+        one_of(f"{owner}: mode", self.mode, get_args(Mode))
         object.__setattr__(self, "quantile", check_real(owner, "quantile", self.quantile))
         if not 0 < self.quantile < 1:
             raise ValueError(f"{owner}: quantile={self.quantile} is not within (0, 1)")
         object.__setattr__(self, "noise", check_real(owner, "noise", self.noise))
-        if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)):
-            raise TypeError(f"{owner}: seed={self.seed!r} is not an integer")
-        if self.seed < 0:
-            raise ValueError(f"{owner}: seed={self.seed} is below 0")
+        integer(self, owner, "seed", least=0)
 
     def remaining(self, state: State, jobs: Ints) -> Ints:
         """Return the estimated seconds of service left at full speed, at least 1, of each job.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.check import integer
 from ...instances.model import DeadlineJob
 from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
@@ -18,7 +19,6 @@ from .deadlines import (
     Room,
     RunTimes,
     at_cycle,
-    check_seconds,
     next_cycle,
     places_in_turn,
 )
@@ -78,7 +78,7 @@ class Optimus:
     estimates: RunTimes = STATED
 
     def __post_init__(self) -> None:
-        check_seconds("optimus", "cycle", self.cycle)
+        integer(self, "optimus", "cycle", least=1)
 
     @property
     def always_asked(self) -> bool:

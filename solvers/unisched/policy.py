@@ -59,6 +59,7 @@ from ...formulations.unisched.compact import (
 from ...formulations.unisched.leases import LeasePhase, Rounding
 from ...formulations.unisched.problem import Allocations
 from ...instances import Cluster, Job, User
+from ...instances.check import flag, integer, one_of
 from ...instances.model import check_real
 from ..growing import longer
 from ..policy import Decision, Information, Phase, Preempts, Rules, Start, State
@@ -196,9 +197,7 @@ class UniSchedPolicy:
 
     def __post_init__(self) -> None:
         for name in ("lease", "be_lease", "profiler_nodes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"unisched: {name}={value!r} is not a positive integer")
+            integer(self, "unisched", name, least=1)
         if self.lease % self.be_lease:
             raise ValueError(
                 f"unisched: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
@@ -207,13 +206,9 @@ class UniSchedPolicy:
             check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
         if self.time_limit is not None:
             check_real("unisched", "time_limit", self.time_limit, positive=True)
-        if not isinstance(self.sr_aware, bool):
-            raise TypeError(f"unisched: sr_aware={self.sr_aware!r} is not True or False")
+        flag(self, "unisched", "sr_aware")
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"unisched: {name}={getattr(self, name)!r} is not one of {', '.join(allowed)}"
-                )
+            one_of(f"unisched: {name}", getattr(self, name), allowed)
         self.estimates()  # which checks quantile, noise and seed
 
     def estimates(self) -> DurationEstimates:

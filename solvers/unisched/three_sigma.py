@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from ...instances.check import integer
 from ..highs import best_subset
 from ..policy import Decision, Floats, Information, Ints, Phase, Preempts, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, at_cycle, check_seconds, next_cycle
+from .deadlines import NEVER, STATED, Deadlines, at_cycle, next_cycle
 
 __all__ = ["ThreeSigma", "left_after", "utility"]
 
@@ -102,7 +103,7 @@ class ThreeSigma:
 
     def __post_init__(self) -> None:
         for name in ("cycle", "slot", "slots"):
-            check_seconds("three-sigma", name, getattr(self, name))
+            integer(self, "three-sigma", name, least=1)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start now, then those that lose their GPUs if need be."""

@@ -368,7 +368,7 @@ def test_a_policy_on_the_driver_sees_estimates_come_down_to_the_truth() -> None:
         (
             {"mode": "best"},
             ValueError,
-            "mode='best' is not one of calibrated, ensemble, maximum, true",
+            "mode='best' is not one of 'calibrated', 'ensemble', 'maximum', 'true'",
         ),
         ({"quantile": 1}, ValueError, r"quantile=1.0 is not within \(0, 1\)"),
         ({"quantile": 0}, ValueError, r"quantile=0.0 is not within \(0, 1\)"),

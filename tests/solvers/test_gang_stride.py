@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.solvers.gandiva_fair.stride import (
-    StridePool,
     effective_tickets,
     gang_aware_stride,
 )
 from gangsched.solvers.policies.gavel.water_filling import water_filling
+from plain_sharing import PlainPool
 
 EXAMPLES = settings().max_examples
 
@@ -150,9 +150,9 @@ def test_nobody_pays_for_gpus_that_nobody_wanted() -> None:
 # --- servers -------------------------------------------------------------------------------------
 
 
-def pool_of(sizes: list[int], rows: list[tuple[int, int, tuple[int, ...]]]) -> StridePool:
+def pool_of(sizes: list[int], rows: list[tuple[int, int, tuple[int, ...]]]) -> PlainPool:
     """Jobs (gang, user, servers)."""
-    pool = StridePool(sizes, 1 + max(user for _, user, _ in rows))
+    pool = PlainPool(sizes, 1 + max(user for _, user, _ in rows))
     for job, (gang, user, servers) in enumerate(rows):
         pool.add(job, gang, user, servers, 0)
     return pool
@@ -214,7 +214,7 @@ def test_no_server_gives_more_than_it_has(
     sizes: list[int], rows: list[tuple[int, int, int]]
 ) -> None:
     """Jobs come one a quantum and stay; every quantum uses no GPU twice, and everybody runs."""
-    pool, ran = StridePool(sizes, 3), set()
+    pool, ran = PlainPool(sizes, 3), set()
     for job, (gang, user, which) in enumerate(rows):
         first = which % len(sizes)
         reach = list(accumulate(sizes[first:]))
@@ -235,7 +235,7 @@ def test_no_server_gives_more_than_it_has(
 
 
 def test_a_debt_from_other_tickets_is_forgiven() -> None:
-    pool = StridePool([1, 1], 2, debt_cap=False)
+    pool = PlainPool([1, 1], 2, debt_cap=False)
     for job in (0, 1):
         pool.add(job, 1, job, (0,), 0)
     pool.add(2, 2, 1, (0, 1), 0)
@@ -252,7 +252,7 @@ def test_a_debt_from_other_tickets_is_forgiven() -> None:
 
 
 def test_users_that_have_jobs_need_tickets() -> None:
-    pool = StridePool([2], 2)
+    pool = PlainPool([2], 2)
     pool.add(0, 1, 1, (0,), 0)
     assert pool.quantum([0.0, 1.0]) == {0}
     with pytest.raises(ValueError, match=r"user 1: strides=inf must be positive and finite as it"):
@@ -263,4 +263,4 @@ def test_users_that_have_jobs_need_tickets() -> None:
 
 def test_unknown_ties_are_refused() -> None:
     with pytest.raises(ValueError, match=r"stride pool: ties='id' must be 'arrival' or 'size'"):
-        StridePool([1], 1, ties="id")  # type: ignore[arg-type]
+        PlainPool([1], 1, ties="id")  # type: ignore[arg-type]

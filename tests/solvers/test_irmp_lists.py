@@ -12,7 +12,7 @@ from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.solvers import RevenueProgramParams, Status, Stop
-from gangsched.solvers.ours.irmp.columns import generate
+from gangsched.solvers.ours.irmp.columns import generate, revenue_bound
 from gangsched.solvers.ours.irmp.lists import lp_list
 from gangsched.solvers.ours.irmp.orders import by_order, in_order, in_shape
 from revenue_optimum import optimum, random_problem
@@ -23,7 +23,7 @@ def test_schedules_are_between_nothing_and_the_optimum() -> None:
     best = 0
     for i in range(60):
         problem = random_problem(rng, types=("",) if i % 2 else ("a", "b"))
-        result = lp_list(problem, params=RevenueProgramParams(block=1, tolerance=1e-6))
+        result = lp_list(problem)
         most = optimum(problem)
         assert most is not None
         assert 0 <= result.objective <= most[0] + 1e-9
@@ -144,9 +144,9 @@ def two(**more: Any) -> Irmp:
 
 def test_jobs_that_must_run_do_so_at_a_loss() -> None:
     assert lp_list(two()).objective == 0
-    result = lp_list(two(optional=False), params=RevenueProgramParams(block=1, tolerance=1e-9))
+    result = lp_list(two(optional=False))
     assert result.objective == -1 - 5
-    assert result.status is Status.OPTIMAL
+    assert revenue_bound(two(optional=False), block=1, tolerance=1e-9).value == -6
     assert len(result.solution or ()) == 2
 
 

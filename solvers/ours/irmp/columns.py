@@ -37,6 +37,7 @@ import numpy as np
 from ....formulations.irmp.problem import Irmp
 from ....formulations.problem import check_class
 from ....instances.arrays import Floats, Ints
+from ....instances.check import at_least
 from ....instances.model import Linear, Table
 from ...highs import is_optimal, new
 from ...history import History
@@ -274,8 +275,9 @@ def generate(
     if not (tolerance >= 0 and math.isfinite(tolerance)):
         raise ValueError(f"revenue_bound: tolerance={tolerance} is not a finite number >= 0")
     most = min(problem.horizon or MAX_SLOTS, MAX_SLOTS)
-    slots = min(default_slots(problem) if slots is None else _whole("slots", slots), most)
-    block = max(_whole("block", block), -(-slots // BLOCKS))
+    slots = default_slots(problem) if slots is None else slots
+    slots = min(at_least("revenue_bound: slots", slots, 1), most)
+    block = max(at_least("revenue_bound: block", block, 1), -(-slots // BLOCKS))
     classes = Classes.of(problem)
     trials = Trials.of(problem, classes)
     floor = floors(problem, classes, trials, slots)
@@ -287,14 +289,6 @@ def generate(
             units = classes.room[:, :, None] * np.diff(ends, prepend=0)
             search.solve(ends, units, tolerance * (1.0 if factor == 1 else ROUGH))
     return search.result()
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"revenue_bound: {name}={value!r} is not an integer")
-    if value < 1:
-        raise ValueError(f"revenue_bound: {name}={value} is below 1")
-    return int(value)
 
 
 # --- pricing -------------------------------------------------------------------------------------

@@ -37,18 +37,12 @@ class RevenueProgramParams:
     ----------
     slots : int or None
         How many of the first slots it looks at; None: those in which all jobs should be complete.
-    block : int
-        Slots that it takes for one.
-    tolerance : float
-        Relative distance of its bound to its value at which it stops.
     iterations : int or None
         Of :func:`~.search.revenue_search` after the lists; None: 100 on clusters of at most 16
         nodes, where the program says little of the order, and none on larger ones.
     """
 
     slots: int | None = None
-    block: int = 8
-    tolerance: float = 1e-3
     iterations: int | None = None
 
     def __post_init__(self) -> None:
@@ -108,10 +102,7 @@ def lp_list(
     started, end = time.perf_counter(), math.inf
     if time_limit is not None:
         end = time.monotonic() + time_limit
-    columns = generate(
-        problem, slots=params.slots, block=params.block, tolerance=params.tolerance,
-        time_limit=time_limit,
-    )  # fmt: skip
+    columns = generate(problem, slots=params.slots, time_limit=time_limit)
 
     def schedules() -> Iterator[list[Response]]:
         yield from by_order(problem, columns)

@@ -219,7 +219,7 @@ def test_another_admission_can_take_its_place() -> None:
         ({"profilers": -1}, ValueError, "profilers=-1 is below 0"),
         ({"profilers": True}, TypeError, "profilers=True is not an integer"),
         ({"profiler": 120}, TypeError, "profiler=120 is not a Profiler"),
-        ({"rounding": "up"}, ValueError, "rounding='up' is not 'paper' or 'lossless'"),
+        ({"rounding": "up"}, ValueError, "rounding='up' is not one of 'lossless', 'paper'"),
     ],
 )
 def test_wrong_parameters_are_refused(
