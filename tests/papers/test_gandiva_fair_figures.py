@@ -120,20 +120,20 @@ def test_a_user_leaves_when_its_jobs_ask_for_less_than_its_share() -> None:
             for u, k, w in (("u", 1, 5), ("u", 2, 20), ("v", 1, 30), ("v", 2, 30))]  # fmt: skip
     run = runs.driven(Instance(Cluster.of_sizes([4]), jobs, [User("u"), User("v")]), Fifo())
     first, second = runs.leavings(run, [(0,), (1,)])
-    assert (first.since, first.end) == (300, 1200)
-    assert (second.since, second.end) == (1200, 1800)  # of four GPUs, it asks for two
+    assert (first.begin, first.end) == (300, 1200)
+    assert (second.begin, second.end) == (1200, 1800)  # of four GPUs, it asks for two
 
 
 def test_phases_are_between_departures() -> None:
-    leavings = [runs.Leaving(3000, 3100), runs.Leaving(3600, 5000), runs.Leaving(6100, 7000)]
-    assert runs.phases(60, leavings) == [runs.StablePhase(60, 3000)]  # the second is too short
+    leavings = [runs.Span(3000, 3100), runs.Span(3600, 5000), runs.Span(6100, 7000)]
+    assert runs.phases(60, leavings) == [runs.Span(60, 3000)]  # the second is too short
     assert runs.phases(0, []) == []
 
 
 def test_a_mean_over_a_phase_counts_parts_of_bins() -> None:
     times, values = np.array([0, 60, 120]), np.array([[1.0], [4.0]])
-    assert runs.within(times, values, runs.StablePhase(30, 120)).tolist() == [3.0]
-    assert runs.within(times, values, runs.StablePhase(80, 110)).tolist() == [4.0]
+    assert runs.within(times, values, runs.Span(30, 120)).tolist() == [3.0]
+    assert runs.within(times, values, runs.Span(80, 110)).tolist() == [4.0]
 
 
 def test_where_jobs_run_and_how_often_they_move() -> None:

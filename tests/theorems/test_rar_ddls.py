@@ -62,30 +62,10 @@ def constant(draw: st.DrawFn, *, jobs: int = 5, most: int = 6, gang: int = 6) ->
     return sizes, gangs, [draw(st.integers(1, most)) for _ in range(count)]
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    """Constant times, or contention that brings no job to a halt."""
-    if draw(st.booleans()):
-        return Case(constant_times(*draw(constant())))
-    problem = draw(rar_problems(max_jobs=5, own_degradation=False))
-    assume(problem.rates.min(axis=2)[problem.rates.max(axis=2) > 0].min() > 0)
-    return Case(problem)
-
-
-@st.composite
-def pinned(draw: st.DrawFn) -> Pinned:
-    case = draw(cases())
-    gpus = range(case.gpus)
-    return Pinned(case.problem, [draw(st.permutations(gpus))[:gang] for gang in case.gangs])
-
-
-@st.composite
-def queued(draw: st.DrawFn) -> Queued:
-    gpus, jobs = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    gangs, times, elsewhere = (
-        draw(st.lists(st.integers(1, most), min_size=jobs, max_size=jobs)) for most in (gpus, 6, 6)
-    )
-    return Queued(gpus, gangs, times, elsewhere if draw(st.booleans()) else times)
+def drawn(id: str) -> st.SearchStrategy[Any]:
+    """Random cases of a claim."""
+    seeds = st.integers(0, 2**32 - 1)
+    return seeds.map(lambda seed: CLAIMS[id].draw(np.random.default_rng(seed)))
 
 
 def check(id: str, case: Any) -> Sides:
@@ -362,7 +342,7 @@ def test_a_node_without_edge_is_refused() -> None:
 
 
 @settings(max_examples=60)
-@given(case=pinned(), seed=st.integers(0, 9))
+@given(case=drawn("lemma-3-prescribed"), seed=st.integers(0, 9))
 def test_lemma_3_with_prescribed_gpus(case: Pinned, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(case.gpus)).tolist()
     plan = case.greedy(order)
@@ -385,7 +365,7 @@ def test_lemma_3_with_prescribed_gpus(case: Pinned, seed: int) -> None:
 
 
 @settings(max_examples=100)
-@given(case=queued())
+@given(case=drawn("lemma-4-repaired"))
 def test_lemma_4_repaired(case: Queued) -> None:
     best = fewest_slots_of_queues(case.gpus, case.gangs, case.elsewhere)
     assert least_load(case.gpus, case.gangs, case.elsewhere) == best
@@ -427,7 +407,7 @@ def test_lemma_4_repaired_is_tight(gpus: int) -> None:
 
 
 @settings(max_examples=100)
-@given(case=queued())
+@given(case=drawn("lemma-4-repaired"))
 def test_in_queues_loads_stay_within_the_longest_job(case: Queued) -> None:
     """The lemma behind Lemma 4': after every job, largest - smallest load <= longest so far."""
     order = sorted(range(len(case.gangs)), key=lambda j: (case.gangs[j], j))
@@ -442,7 +422,7 @@ def test_in_queues_loads_stay_within_the_longest_job(case: Queued) -> None:
 
 
 @settings(max_examples=60)
-@given(case=queued())
+@given(case=drawn("lemma-4-repaired"))
 def test_in_queues_feasibility_is_monotone(case: Queued) -> None:
     assert check("monotone-queues", case).holds
 

@@ -48,7 +48,7 @@ from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
 from .conditions import conditions
-from .runs import HOUR, SETTINGS, Floats, StablePhase
+from .runs import HOUR, SETTINGS, Floats, Span
 from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
 from .surplus import MODEL_SETS, USERS, surplus_of
@@ -326,7 +326,7 @@ def _usage_rows(
     exact = runs.ideal_shares(run, fine.times)
     stops = runs.leavings(run, list(groups.values()))
     spans = runs.phases(begin, stops)
-    last = runs.Leaving(max(one.since for one in stops), max(one.end for one in stops))
+    last = Span(max(one.begin for one in stops), max(one.end for one in stops))
     cluster = sum(run.sizes)
     everybody = tuple(u for group in groups.values() for u in group)
     shown = list(zip([*groups.items(), (ALL, everybody)], [*stops, last], strict=True))
@@ -335,22 +335,22 @@ def _usage_rows(
             users = list(group)
             own = gpus[:, users][:, :, models].sum(axis=(1, 2))
             due = fluid[:, users].sum(axis=1) * n / cluster
-            moments = _values(busy=stop.since / HOUR, end=stop.end / HOUR)
+            moments = _values(busy=stop.begin / HOUR, end=stop.end / HOUR)
             yield _row(place, name, None, moments, own)
             yield _row(place, ideal(name), None, {}, due)
             held = fine.gpus[:, users][:, :, models].sum(axis=(1, 2))
             share = exact[:, users].sum(axis=1) * n / cluster
             for k, span in enumerate(spans, 1):
-                if span.begin < stop.since:
+                if span.begin < stop.begin:
                     yield _row(place, name, k, _means(fine.times, held, share, span))
 
 
-def _means(times: Any, held: Floats, share: Floats, span: StablePhase) -> Values:
+def _means(times: Any, held: Floats, share: Floats, span: Span) -> Values:
     gpus, ideal_gpus = (float(runs.within(times, own, span)) for own in (held, share))
     return _values(**_moments(span), gpus=gpus, ideal=ideal_gpus)
 
 
-def _moments(span: StablePhase) -> dict[str, float]:
+def _moments(span: Span) -> dict[str, float]:
     return {"from": span.begin / HOUR, "until": span.end / HOUR}
 
 
@@ -412,13 +412,13 @@ def _both_ways(cell: FigureCell) -> dict[str, Any]:
 SETTLED = 1800
 
 
-def _common_phases(found: Sequence[Run]) -> list[StablePhase]:
+def _common_phases(found: Sequence[Run]) -> list[Span]:
     """Phases in which the same users have jobs in both runs, from when speeds are known."""
     stops = [leaving for run in found for leaving in _by_user(run)]
     return runs.phases(SETTLED, stops)
 
 
-def _by_user(run: Run) -> list[runs.Leaving]:
+def _by_user(run: Run) -> list[Span]:
     return runs.leavings(run, [(u,) for u in range(len(run.users))])
 
 
@@ -460,7 +460,7 @@ def _trades(cell: FigureCell) -> dict[str, Any]:
         rest = {"amount": amount, "price": rate, "low": low, "high": high}
         rows.append(_row("log", label, int(entry["time"]), _values(**own, **rest)))
     for user, one in zip(run.users, _by_user(run), strict=True):
-        moments = _values(busy=one.since / HOUR, end=one.end / HOUR)
+        moments = _values(busy=one.begin / HOUR, end=one.end / HOUR)
         rows.append(_row("departures", user, None, moments))
     facts = {
         "log": {"entries": len(run.log), "shown": min(said.SAMPLE, len(run.log))},

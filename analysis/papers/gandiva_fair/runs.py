@@ -88,36 +88,8 @@ def ideal_shares(run: Run, times: Ints) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """When users' jobs no longer ask for what their tickets are worth, and when they have none.
-
-    Parameters
-    ----------
-    since, end : int
-        Seconds; the end of the run where that has not come.
-    """
-
-    since: int
-    end: int
-
-
-def leavings(run: Run, groups: Sequence[Sequence[int]]) -> list[Leaving]:
-    """Return when each group of users leaves."""
-    end = np.where(run.records.end < 0, run.now, run.records.end)
-    stop = [int(end[np.isin(run.records.user, group)].max()) for group in groups]
-    since = list(stop)
-    for a, _, _, lack in _fluid(run, np.array([0, run.now])):
-        for k, group in enumerate(groups):
-            users = list(group)
-            has_all = bool((run.records.visible[np.isin(run.records.user, users)] <= a).all())
-            if has_all and lack[users].sum() > 1e-9:
-                since[k] = min(since[k], a)
-    return [Leaving(a, b) for a, b in zip(since, stop, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class StablePhase:
-    """Some time in which nobody comes or goes.
+class Span:
+    """From when to when something is so.
 
     Parameters
     ----------
@@ -129,23 +101,41 @@ class StablePhase:
     end: int
 
 
-def phases(begin: int, found: Sequence[Leaving]) -> list[StablePhase]:
+def leavings(run: Run, groups: Sequence[Sequence[int]]) -> list[Span]:
+    """Return when each group of users leaves.
+
+    It begins when their jobs no longer ask for what their tickets are worth, and ends when they
+    have none, or with the run.
+    """
+    end = np.where(run.records.end < 0, run.now, run.records.end)
+    stop = [int(end[np.isin(run.records.user, group)].max()) for group in groups]
+    since = list(stop)
+    for a, _, _, lack in _fluid(run, np.array([0, run.now])):
+        for k, group in enumerate(groups):
+            users = list(group)
+            has_all = bool((run.records.visible[np.isin(run.records.user, users)] <= a).all())
+            if has_all and lack[users].sum() > 1e-9:
+                since[k] = min(since[k], a)
+    return [Span(a, b) for a, b in zip(since, stop, strict=True)]
+
+
+def phases(begin: int, found: Sequence[Span]) -> list[Span]:
     """Return the times in which nobody leaves, if they last for 20 minutes.
 
     Examples
     --------
-    >>> phases(0, [Leaving(14400, 14600), Leaving(14500, 15000), Leaving(20000, 21600)])
-    [StablePhase(begin=0, end=14400), StablePhase(begin=15000, end=20000)]
+    >>> phases(0, [Span(14400, 14600), Span(14500, 15000), Span(20000, 21600)])
+    [Span(begin=0, end=14400), Span(begin=15000, end=20000)]
     """
     phases = []
-    for one in sorted(found, key=lambda leaving: leaving.since):
-        if one.since - begin >= LEAST_PHASE:
-            phases.append(StablePhase(begin, one.since))
+    for one in sorted(found, key=lambda leaving: leaving.begin):
+        if one.begin - begin >= LEAST_PHASE:
+            phases.append(Span(begin, one.begin))
         begin = max(begin, one.end)
     return phases
 
 
-def within(times: Ints, values: Floats, phase: StablePhase) -> Floats:
+def within(times: Ints, values: Floats, phase: Span) -> Floats:
     """Return the mean over a phase of values that are means over bins."""
     low, high = np.maximum(times[:-1], phase.begin), np.minimum(times[1:], phase.end)
     weights = np.maximum(high - low, 0)

@@ -142,23 +142,20 @@ def _aligned(free: Sequence[bool]) -> Cells:
     return found[0], found[1], found[2], found[3]
 
 
-@dataclass(frozen=True, slots=True)
-class _Masks:
-    """Which GPUs of each node are free, and gangs."""
-
-    free: tuple[tuple[bool, ...], ...]
-    sizes: tuple[int, ...]
+#: which GPUs of each node are free, and gangs
+_Masks = tuple[tuple[tuple[bool, ...], ...], tuple[int, ...]]
 
 
 def _draw_masks(rng: Rng) -> _Masks:
     nodes = tuple(tuple((rng.random(4) < 0.6).tolist()) for _ in range(int(rng.integers(1, 3))))
-    return _Masks(nodes, tuple(rng.choice([1, 2, 4], size=rng.integers(1, 4)).tolist()))
+    return nodes, tuple(rng.choice([1, 2, 4], size=rng.integers(1, 4)).tolist())
 
 
 def _aligned_cells(case: _Masks) -> Sides | None:
     """As :func:`_necessary`, with cells as a buddy allocator counts them."""
-    cells = np.sum([_aligned(node) for node in case.free], axis=0).tolist()
-    return _necessary(Gangs(tuple(map(sum, case.free)), case.sizes), tuple(cells))
+    free, sizes = case
+    cells = np.sum([_aligned(node) for node in free], axis=0).tolist()
+    return _necessary(Gangs(tuple(map(sum, free)), sizes), tuple(cells))
 
 
 def _one_row(case: Gangs, *, taken: int = 0) -> Sides | None:
@@ -600,7 +597,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "The same with cells that are aligned blocks, as a buddy allocator has them.",
         "GPUs 0 and 3 are two cells of level 0, yet a gang of 2 fits",
         _aligned_cells, _draw_masks, assumptions="gangs of 1, 2 and 4 GPUs on nodes of 4",
-        counterexamples={"2 on 1001": lambda: _Masks(((True, False, False, True),), (2,))}),
+        counterexamples={"2 on 1001": lambda: (((True, False, False, True),), (2,))}),
     proved("proposition-1-one-row", "(14)",
         "Where all nodes are free, (14) for i = 0 implies it for i = 1, 2, 3.",
         "divide by 2^i and round down",
