@@ -6,7 +6,6 @@ the time has come: its reference.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ....instances.arrays import Ints
@@ -17,22 +16,10 @@ GRACE = 3_600  #: tau, in seconds
 
 
 @inner
-def _power(base: float, exponent: float) -> float:
-    """As numpy has it for a whole array: with usual exponents the nearest number."""
-    if exponent == 0:
-        return 1.0
-    if exponent == 0.5:
-        return math.sqrt(base)
-    if exponent == 1:
-        return base
-    return base * base if exponent == 2 else base**exponent
-
-
-@inner
 def weight(flow: int, total: int, power: float, size: float) -> float:
     """Weight of a user, of the flow times so far of its jobs, here and alone."""
     alone = float(total + GRACE)
-    found: float = _power((flow + GRACE) / alone, power) / _power(alone / GRACE, size)
+    found: float = ((flow + GRACE) / alone) ** power / (alone / GRACE) ** size
     return found
 
 
