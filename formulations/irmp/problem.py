@@ -94,7 +94,7 @@ from ...instances.display import shortened
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build, reference_violations
 
 __all__ = [
     "Irmp",
@@ -508,9 +508,7 @@ class Irmp(Described):
         Messages start with the constraint's name and equation. Costs O(segments log segments) per
         node in use.
         """
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [f"reference: job number {j} of {jobs}" for j in solution.job if j >= jobs]
-        broken += [f"reference: node number {s} of {nodes}" for s in solution.node if s >= nodes]
+        broken = reference_violations(self, solution)
         if broken:
             return broken
         runs: dict[int, list[Segment]] = {}
@@ -520,7 +518,7 @@ class Irmp(Described):
         for job, rows in sorted(runs.items()):
             broken += self._run_violations(job, rows)
         if not self.optional:
-            for j in range(jobs):
+            for j in range(len(self.jobs)):
                 if j not in runs:
                     broken.append(f"all jobs (3): job {self.jobs[j].id!r} is not scheduled")
         broken += self._capacity_violations(solution)

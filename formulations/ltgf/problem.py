@@ -94,7 +94,7 @@ from ...instances.check import integer
 from ...instances.display import shortened
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Described, Goal, Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build, reference_violations
 
 __all__ = ["Ltgf", "quota_of", "shares_of"]
 
@@ -269,7 +269,7 @@ class Ltgf(Described):
 
         Messages start with the constraint's name. O(segments log segments).
         """
-        broken = self._reference_violations(solution)
+        broken = reference_violations(self, solution, "the jobs of LTGF")
         if broken:
             return broken
         broken = self._job_violations(solution)
@@ -280,14 +280,6 @@ class Ltgf(Described):
                 for row in solution
                 if row.end > self.horizon
             ]
-        return broken
-
-    def _reference_violations(self, solution: Schedule) -> list[str]:
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [f"reference: job number {i} of {jobs}" for i in solution.job if i >= jobs]
-        broken += [f"reference: node number {n} of {nodes}" for n in solution.node if n >= nodes]
-        if solution.ps.any():
-            broken.append("reference: the jobs of LTGF use no parameter servers")
         return broken
 
     def _job_violations(self, solution: Schedule) -> list[str]:

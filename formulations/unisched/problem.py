@@ -111,7 +111,7 @@ from ...instances.check import at_least, integer
 from ...instances.display import shortened
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build, reference_violations
 from .leases import LeasePhase, Rounding, Terms, lease_terms, remaining_estimate
 
 __all__ = ["CONSOLIDATION_ROWS", "Allocations", "CellAllocation", "Option", "UniSched"]
@@ -590,19 +590,11 @@ class UniSched(Described):
 
         Messages start with the constraint's name. O(segments log segments).
         """
-        broken = self._reference_violations(solution)
+        broken = reference_violations(self, solution, "the jobs of UniSched")
         if broken:
             return broken
         broken = [text for row in solution for text in self._segment_violations(row)]
         return [*broken, *self._overlaps(solution), *self._capacity_violations(solution)]
-
-    def _reference_violations(self, solution: Schedule) -> list[str]:
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [f"reference: job number {i} of {jobs}" for i in solution.job if i >= jobs]
-        broken += [f"reference: node number {n} of {nodes}" for n in solution.node if n >= nodes]
-        if solution.ps.any():
-            broken.append("reference: the jobs of UniSched use no parameter servers")
-        return broken
 
     def _segment_violations(self, row: Segment) -> Iterator[str]:
         job = self.jobs[row.job]
