@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -27,7 +27,30 @@ class RunTimes(Protocol):
         ...
 
 
-class Deadlines:
+class Arrived:
+    """What a run keeps of the jobs that have come, each of which is read once."""
+
+    def __init__(self) -> None:
+        self._count = 0  # of jobs that were read
+
+    @classmethod
+    def of(cls, state: State) -> Self:
+        """Return that of a run, with the jobs that have come since the last time."""
+        known: Self | None = state.derived.get(cls)
+        if known is None:
+            known = state.derived[cls] = cls()
+        new = state.arrived[known._count :].tolist()
+        if new:
+            known._count += len(new)
+            known.read(state, new)
+        return known
+
+    def read(self, state: State, new: list[int]) -> None:
+        """Read jobs that have come."""
+        raise NotImplementedError
+
+
+class Deadlines(Arrived):
     """Deadlines of the jobs that have come.
 
     Attributes
@@ -41,25 +64,12 @@ class Deadlines:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.due, self.value = np.full((0, 1), NEVER), np.zeros((0, 1))
         self.number = np.zeros(0, dtype=np.int64)
-        self._count = 0  # of jobs that were read
 
-    @classmethod
-    def of(cls, state: State) -> Deadlines:
-        """Return those of a run, with the jobs that have come since the last round."""
-        known: Deadlines | None = state.derived.get(cls)
-        if known is None:
-            known = state.derived[cls] = cls()
-        known._read(state)
-        return known
-
-    def _read(self, state: State) -> None:
-        arrived = state.arrived
-        if arrived.size == self._count:
-            return
-        new = arrived[self._count :].tolist()
-        self._count += len(new)
+    def read(self, state: State, new: list[int]) -> None:
+        """Read their deadlines."""
         steps = {j: state.job(j).deadlines() for j in new}
         more = max(map(len, steps.values())) + 1 - self.due.shape[1]
         if more > 0:

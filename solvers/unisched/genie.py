@@ -10,7 +10,7 @@ import numpy as np
 from ...instances.model import FULL_SPEED
 from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes, places_in_turn
+from .deadlines import NEVER, STATED, Arrived, Deadlines, Room, RunTimes, places_in_turn
 
 __all__ = ["Genie"]
 
@@ -126,7 +126,7 @@ class Genie:
         return np.where(speed > 0, seconds, NEVER // 2)
 
 
-class ElasticGangs:
+class ElasticGangs(Arrived):
     """On how many GPUs the jobs that have come may run, and how fast they are there.
 
     Attributes
@@ -136,33 +136,21 @@ class ElasticGangs:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.gpus = self.speed = np.zeros((0, 3), dtype=np.int64)
         self._numbers: dict[int, list[int]] = {}  # by gang
-        self._count = 0  # of jobs that were read
 
-    @classmethod
-    def of(cls, state: State) -> ElasticGangs:
-        """Return those of a run, with the jobs that have come since the last time."""
-        known: ElasticGangs | None = state.derived.get(cls)
-        if known is None:
-            known = state.derived[cls] = cls()
-        new = state.arrived[known._count :].tolist()
-        known._count += len(new)
-        if new:
-            size = max(new) + 1
-            known.gpus, known.speed = longer(known.gpus, size), longer(known.speed, size)
+    def read(self, state: State, new: list[int]) -> None:
+        """Read how they can run; best-effort jobs have no speeds."""
+        size = max(new) + 1
+        self.gpus, self.speed = longer(self.gpus, size), longer(self.speed, size)
         for j in new:
-            known._read(state, j)
-        return known
-
-    def _read(self, state: State, j: int) -> None:
-        job = state.job(j)
-        if job.best_effort:
-            return
-        if job.gpus not in self._numbers:
-            self._numbers[job.gpus] = _numbers(state, job.gpus)
-        self.gpus[j] = self._numbers[job.gpus]
-        self.speed[j] = [job.speed_on(n, 1, n) if n else 0 for n in self._numbers[job.gpus]]
+            job = state.job(j)
+            if not job.best_effort:
+                if job.gpus not in self._numbers:
+                    self._numbers[job.gpus] = _numbers(state, job.gpus)
+                self.gpus[j] = self._numbers[job.gpus]
+                self.speed[j] = [job.speed_on(n, 1, n) if n else 0 for n in self.gpus[j].tolist()]
 
 
 def _numbers(state: State, gang: int) -> list[int]:

@@ -16,6 +16,7 @@ from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
 from .deadlines import (
     STATED,
+    Arrived,
     Room,
     RunTimes,
     at_cycle,
@@ -94,7 +95,7 @@ class Optimus:
         if not self.elastic:
             return Decision(order=ranked(state, jobs, seconds))
         order = np.lexsort((state.rank[jobs], seconds))
-        if not _Elastic.of(state)[jobs].any():
+        if not _Elastic.of(state).column[jobs].any():
             return self._in_turn(state, jobs[order])
         rows = self._rows(state, jobs[order], seconds[order])
         return self._resized(state, shares(rows, int(state.sizes.sum())))
@@ -154,25 +155,17 @@ class Optimus:
         return next((nodes for nodes in places if nodes is not None), None)
 
 
-class _Elastic:
+class _Elastic(Arrived):
     """Which of the jobs that have come can change their number of GPUs."""
 
     def __init__(self) -> None:
-        self.column, self.count = np.zeros(0, dtype=np.bool_), 0
+        super().__init__()
+        self.column = np.zeros(0, dtype=np.bool_)
 
-    @classmethod
-    def of(cls, state: State) -> NDArray[np.bool_]:
-        """Return those of a run, by number."""
-        known: _Elastic | None = state.derived.get(cls)
-        if known is None:
-            known = state.derived[cls] = cls()
-        new = state.arrived[known.count :].tolist()
-        if new:
-            known.count += len(new)
-            known.column = longer(known.column, max(new) + 1)
-            for j in new:
-                known.column[j] = state.job(j).elastic
-        return known.column
+    def read(self, state: State, new: list[int]) -> None:
+        """Read whether they can."""
+        self.column = longer(self.column, max(new) + 1)
+        self.column[new] = [state.job(j).elastic for j in new]
 
 
 def shares(jobs: Iterable[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
