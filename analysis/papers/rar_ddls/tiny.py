@@ -5,7 +5,7 @@ Written for a handful of jobs: everything here is exponential or plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, permutations, product
@@ -232,24 +232,24 @@ def two_jobs(problem: RarDdls) -> tuple[int, int]:
     >>> two_jobs(constant_times([2, 2], [3, 1], [5, 2]))
     (5, 5)
     """
-    together = list(_starts(problem, lambda start: start == 0))
-    later = list(_starts(problem, lambda start: start > 0))
+    found = list(_schedules(problem))
     fit = sum(job.gpus for job in problem.jobs) <= problem.instance.cluster.gpus
-    return min(together + later), min(together if fit else later)
+    without_delay = (makespan for start, makespan in found if (start == 0) == fit)
+    return min(makespan for _, makespan in found), min(without_delay)
 
 
-def _starts(problem: RarDdls, wanted: Callable[[int], bool]) -> Iterator[int]:
-    """Makespans of all schedules in which one job starts at 0 and the other at a wanted slot."""
+def _schedules(problem: RarDdls) -> Iterator[tuple[int, int]]:
+    """When the other job starts, where one starts at 0, and the makespan, of all schedules."""
     sizes = problem.instance.cluster.sizes
     alone = sum(int(d) for d in problem.shortest_durations())
     options = [list(_placements(job.gpus, sizes)) for job in problem.jobs]
     for first, placement in product((0, 1), product(*options)):
         crowded = any(a + b > room for a, b, room in zip(*placement, sizes, strict=True))
         held = [{s: g for s, g in enumerate(on) if g} for on in placement]
-        for start in filter(wanted, range(alone + 1)):
+        for start in range(alone + 1):
             plan = evaluate(problem, [start if j != first else 0 for j in (0, 1)], held)
             if plan is not None and not (crowded and start < plan.end[first]):
-                yield problem.objective(plan)
+                yield start, problem.objective(plan)
 
 
 def _placements(gang: int, sizes: Ints) -> Iterator[tuple[int, ...]]:
