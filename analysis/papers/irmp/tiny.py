@@ -180,13 +180,6 @@ def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
     return np.repeat(held[:, :, None], slots, axis=2)
 
 
-def _taken(free: NDArray[np.int64], run: JobRun) -> NDArray[np.int64] | None:
-    """What is left beside a run; None where it does not fit."""
-    left = free.copy()
-    left[:, :, run.start : run.end] -= run.held
-    return None if (left < 0).any() else left
-
-
 # --- optima --------------------------------------------------------------------------------------
 
 
@@ -223,8 +216,9 @@ frozenset({0, 1}): [13.0]}
         extend(at + 1, chosen, earned, free)
         j = jobs[at]
         for run in runs(problem, j, problem.earliest(j), horizon):
-            left = _taken(free, run)
-            if left is not None:
+            left = free.copy()
+            left[:, :, run.start : run.end] -= run.held
+            if (left >= 0).all():
                 extend(at + 1, chosen | {j}, earned + problem.value(j, run.end), left)
 
     extend(0, frozenset(), 0.0, fullest(problem, horizon))

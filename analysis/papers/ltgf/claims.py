@@ -469,9 +469,9 @@ class _Watched:
         """As for LTGF."""
 
 
-def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Sides | None:
+def _passed_over(instance: Instance[Job]) -> Sides | None:
     """The wait of the last job from when it was first passed over; None where it never was."""
-    watched, wide = _Watched(), len(instance.jobs) - 1
+    watched, wide, patience = _Watched(), len(instance.jobs) - 1, 3_600
     run = drive(instance, watched, patience=patience)
     if wide not in watched.passed:
         return None

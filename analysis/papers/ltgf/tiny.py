@@ -171,16 +171,15 @@ def in_rounds(instance: Instance[Job], policy: Policy, *, until: int | None = No
     return drive(instance, policy, round_length=1, lease=1, overhead=0, until=until)
 
 
-def lives(instance: Instance[Job], policy: Policy | None = None) -> list[Fraction]:
-    """Return rho_i of every job over its life under a policy, in rounds of one second.
+def lives(instance: Instance[Job]) -> list[Fraction]:
+    """Return rho_i of every job over its life under LTGF, in rounds of one second.
 
     Examples
     --------
     >>> [str(rho) for rho in lives(alone(2, [2, 1], [1, 1]))]
     ['2', '1/2']
     """
-    run = in_rounds(instance, policy or LtgfPolicy())
-    return Ltgf(instance).rho(run.schedule)
+    return Ltgf(instance).rho(in_rounds(instance, LtgfPolicy()).schedule)
 
 
 def fairest_lives(instance: Instance[Job]) -> Fraction:

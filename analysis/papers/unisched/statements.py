@@ -127,8 +127,8 @@ WRITTEN: Mapping[str, Write] = {
 }  # fmt: skip
 
 
-def _at(study: Study, name: str, x: int | None = None) -> Place:
-    return Place(study, name, x, WRITTEN)
+def _at(study: Study, name: str) -> Place:
+    return Place(study, name, None, WRITTEN)
 
 
 # --- Table III -----------------------------------------------------------------------------------
