@@ -20,7 +20,7 @@ from ..highs import best_subset
 from ..information import PROFILERS, Profiler
 from ..placement import place
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, RunTimes, at_cycle, next_cycle
+from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes, at_cycle, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
 
@@ -439,8 +439,6 @@ class Floor(NamedTuple):
 
     Parameters
     ----------
-    sizes : list of int
-        Their GPUs.
     parts : tuple of three lists of int
         Nodes outside of the profiler's, those inside, and all.
     inside, capacity : int
@@ -449,7 +447,6 @@ class Floor(NamedTuple):
         The most GPUs of a gang that has a place outside on an empty cluster.
     """
 
-    sizes: list[int]
     parts: tuple[list[int], list[int], list[int]]
     inside: int
     capacity: int
@@ -470,24 +467,19 @@ def floor_of(state: State, profilers: int) -> Floor:
     capacity = sum(own.elements())
     widest = capacity if state.rules.spread else max(size * n for size, n in own.items())
     parts = outside, inside, [*range(len(sizes))]
-    return Floor(sizes, parts, sum(sizes) - capacity, capacity, widest)
+    return Floor(parts, sum(sizes) - capacity, capacity, widest)
 
 
 class _Places:
     """Places that jobs get one after the other, of GPUs that are free or held by `moving`."""
 
     def __init__(self, floor: Floor, state: State, moving: Ints) -> None:
-        self.floor, self.gangs, self.spread = floor, state.gpus, state.rules.spread
-        self.free: list[int] = state.free.tolist()
+        self.floor, self.gangs, self.room = floor, state.gpus, Room(state, state.free.tolist())
         self.held = {j: state.nodes(j) for j in moving.tolist()}
         self.placed: dict[int, dict[int, int]] = {}
         self._least = [NEVER] * 3  # no gang of so many GPUs or more finds one in a part
         for nodes in self.held.values():
-            self._change(nodes, 1)
-
-    def _change(self, nodes: Mapping[int, int], sign: int) -> None:
-        for n, gpus in nodes.items():
-            self.free[n] += sign * gpus
+            self.room.give(nodes)
 
     def is_new(self, job: int) -> bool:
         """Whether a job holds nothing."""
@@ -495,29 +487,27 @@ class _Places:
 
     def left(self, part: int) -> int:
         """GPUs of a part that nobody has."""
-        return sum(self.free[n] for n in self.floor.parts[part])
+        return sum(self.room.free[n] for n in self.floor.parts[part])
 
     def find(self, part: int, gpus: int) -> dict[int, int] | None:
         """Take a place of a part; None where there is none."""
         if gpus >= self._least[part]:
             return None
-        own, sizes = self.floor.parts[part], self.floor.sizes
-        free = [self.free[n] for n in own]
-        found = place(gpus, free, [sizes[n] for n in own], spread=self.spread)
+        own, room = self.floor.parts[part], self.room
+        free, sizes = [room.free[n] for n in own], [room.sizes[n] for n in own]
+        found = place(gpus, free, sizes, spread=room.spread)
         if found is None:
             self._least[part] = gpus
             return None
         nodes = {own[i]: count for i, count in found.items()}
-        self._change(nodes, -1)
+        room.take(nodes)
         return nodes
 
     def put(self, jobs: Sequence[int]) -> None:
         """Place jobs: where they are, on other nodes, or else on the profiler's too."""
         for j in jobs:
             nodes, gang = self.held.get(j), int(self.gangs[j])
-            if nodes is not None and all(self.free[n] >= gpus for n, gpus in nodes.items()):
-                self._change(nodes, -1)
-            else:
+            if nodes is None or not self.room.take(nodes):
                 nodes = self.find(OUTSIDE, gang)
                 if nodes is None and self.floor.inside and gang > self.floor.widest:
                     nodes = self.find(BOTH, gang)
