@@ -120,6 +120,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...instances.check import at_least
 from ...instances.model import FULL_SPEED
 from ...solvers.ours.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
@@ -182,7 +183,7 @@ def online_bound(
     """
     if problem.measure == "makespan":
         return release_bound(problem)
-    _check_rounds(rounds)
+    at_least("busy_time_bound: rounds", rounds, 1)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     found = [srpt_bound(problem)] if _equal_weights(problem) else []
     maker = model_price_bound if problem.mixed else price_bound
@@ -422,16 +423,11 @@ def busy_time_bound(
     """
     if problem.measure == "makespan":
         raise ValueError("busy_time_bound: measure='makespan' has no weights")
-    _check_rounds(rounds)
+    at_least("busy_time_bound: rounds", rounds, 1)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     jobs = _Jobs.of(problem)
     found = [b for m in _busiest(problem, jobs) for b in _busy(problem, jobs, m, rounds, end)]
     return max(found, key=lambda bound: bound.value)
-
-
-def _check_rounds(rounds: int) -> None:
-    if not rounds >= 1:
-        raise ValueError(f"busy_time_bound: rounds={rounds} is below 1")
 
 
 def _busy(

@@ -46,6 +46,7 @@ import numpy as np
 
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.arrays import Floats, Ints
+from ...instances.check import at_least
 from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
 from .prices import LEAST, Climb, Progress, around, cut_in_two
@@ -113,11 +114,10 @@ def reward_bound(
     >>> bound.value, bound.method
     (200, 'prices of GPU time')
     """
-    if intervals is not None and intervals < 1:
-        raise ValueError(f"reward_bound: intervals={intervals} is below 1")
-    for name, value in (("rounds", rounds), ("halvings", halvings)):
-        if value < 0:
-            raise ValueError(f"reward_bound: {name}={value} is below 0")
+    if intervals is not None:
+        at_least("reward_bound: intervals", intervals, 1)
+    at_least("reward_bound: rounds", rounds, 0)
+    at_least("reward_bound: halvings", halvings, 0)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     last = max((job.release + due for job in problem.jobs for due, _ in job.rewards), default=0)
     if problem.elastic and last * FASTEST >= 1 << BITS:  # nobody's deadlines

@@ -65,14 +65,15 @@ from ...solvers.ours.model_order import (
 from ...solvers.result import Bound
 from .model_price_core import certify, evaluate_models
 from .prices import (
-    BITS,
     FACTORS,
     Climb,
     Progress,
     around,
     best_multiple,
+    columns_of,
     cut_in_two,
     edges_between,
+    exact_scale,
     price_bounded,
     waiting_prices,
 )
@@ -168,18 +169,11 @@ class _ModelDual:
 
     @classmethod
     def of(cls, problem: CompletionTime, costs: Floats, edges: Ints, since: int) -> _ModelDual:
-        jobs, scale = problem.jobs, problem.scale
-        columns = [
-            [job.release - since for job in jobs],
-            problem.seconds,
-            [job.work for job in jobs],
-            [job.gpus for job in jobs],
-        ]
-        release, need, work, gang = (np.array(column, dtype=np.int64) for column in columns)
-        over = zip(problem.weights, problem.divisors(), strict=True)
-        weight = np.array([w / (scale * d) for w, d in over])
+        release, need, gang = columns_of(problem, since)
+        work = np.array([job.work for job in problem.jobs], dtype=np.int64)
         speeds, row = np.unique(problem.speeds, axis=0, return_inverse=True)
         gpus = gpus_of_models(problem)
+        weight = problem.rates()
         return cls(gpus, costs, release, need, work, weight, gang, row.ravel(), speeds, edges)
 
     @property
@@ -222,13 +216,7 @@ def _usual_prices(dual: _ModelDual, run: ModelRun, since: int) -> Floats:
 
 def _exact_bound(problem: CompletionTime, dual: _ModelDual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which those of every job fit 64 bits."""
-    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
-    most = max(
-        float(dual.weight.max()) * span,
-        float(prices.max(initial=0)) * float((dual.gang * dual.need).max()),
-        2.0**-200,
-    )
-    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    scale = exact_scale(dual, float(dual.weight.max()), prices)
     parts = np.array([[round(Fraction(price) * scale) for price in row] for row in prices.tolist()])
     over = zip(problem.weights, problem.divisors(), strict=True)
     weights = [w * scale // (problem.scale * d) for w, d in over]

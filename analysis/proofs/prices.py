@@ -50,13 +50,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints, by_both
-from ...instances.check import check_real
+from ...instances.check import at_least, check_real
 from ...solvers.ours.pool import PoolRun, run_pool
 from ...solvers.result import Bound
 from .price_core import densest, evaluate, evaluate_exactly, waiting_values
@@ -135,13 +135,9 @@ def price_bound(
         raise ValueError("price_bound: measure='makespan' has no weights")
     if problem.mixed:
         raise ValueError("price_bound: the GPUs are not equal for all jobs")
-    for name, value, least in (
-        ("intervals", intervals, 1),
-        ("rounds", rounds, 0),
-        ("halvings", halvings, 0),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"price_bound: {name}={value!r} is not a whole number >= {least}")
+    at_least("price_bound: intervals", intervals, 1)
+    at_least("price_bound: rounds", rounds, 0)
+    at_least("price_bound: halvings", halvings, 0)
     if intervals > MOST_INTERVALS:
         raise ValueError(f"price_bound: intervals={intervals} is above {MOST_INTERVALS}")
     if time_limit is not None:
@@ -176,17 +172,10 @@ class Dual:
     @classmethod
     def of(cls, problem: CompletionTime, edges: Ints, since: int) -> Dual:
         """The bound of a problem whose times count from `since`."""
-        jobs, scale = problem.jobs, problem.scale
-        columns = [
-            [job.release - since for job in jobs],
-            problem.seconds,
-            [job.gpus for job in jobs],
-        ]
-        release, need, gang = (np.array(column, dtype=np.int64) for column in columns)
-        over = zip(problem.weights, problem.divisors(), strict=True)
-        weight = np.array([w / (scale * d) for w, d in over])
+        release, need, gang = columns_of(problem, since)
         first = np.searchsorted(edges, release, side="right")
-        return cls(problem.instance.cluster.gpus, release, need, weight, gang, edges, first)
+        gpus = problem.instance.cluster.gpus
+        return cls(gpus, release, need, problem.rates(), gang, edges, first)
 
     @property
     def lengths(self) -> Floats:
@@ -215,6 +204,13 @@ class Dual:
         edges, at = cut_in_two(self.edges)
         first = np.searchsorted(edges, self.release, side="right")
         return replace(self, edges=edges, first=first), at
+
+
+def columns_of(problem: CompletionTime, since: int) -> tuple[Ints, Ints, Ints]:
+    """Releases, counted from `since`, seconds of work, and gangs."""
+    rows = [(job.release - since, job.gpus) for job in problem.jobs]
+    release, gang = np.array(rows, dtype=np.int64).T
+    return release.copy(), np.array(problem.seconds, dtype=np.int64), gang.copy()
 
 
 def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: int) -> Ints:
@@ -377,13 +373,7 @@ class Climb:
 
 def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which those of every job fit 64 bits."""
-    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
-    most = max(
-        float(dual.weight.max()) * span,
-        float(prices.max(initial=0)) * float((dual.gang * dual.need).max()),
-        2.0**-200,
-    )
-    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    scale = exact_scale(dual, float(dual.weight.max()), prices)
     parts = [round(Fraction(price) * scale) for price in prices.tolist()]
     over = zip(problem.weights, problem.divisors(), strict=True)
     times, part = scale.numerator, scale.denominator * problem.scale
@@ -397,6 +387,13 @@ def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int
     whole = [q * scale.denominator for q in parts]
     proof = _certificate((dual.edges + since).tolist(), whole, scale.numerator)
     return price_bounded(problem, METHOD, proof, Fraction(total) / scale)
+
+
+def exact_scale(dual: Any, weight: float, prices: Floats) -> Fraction:
+    """Parts of a price, so many that no job's cost is beyond 61 bits; `weight` is the largest."""
+    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
+    bought = float(prices.max(initial=0)) * float((dual.gang * dual.need).max())
+    return Fraction(2) ** (BITS - 2 - math.frexp(max(weight * span, bought, 2.0**-200))[1])
 
 
 def _certificate(times: list[int], prices: list[int], scale: int) -> dict[str, object]:

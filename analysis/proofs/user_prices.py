@@ -46,19 +46,20 @@ import numpy as np
 
 from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats, Ints
+from ...instances.check import at_least
 from ...instances.remembered import remembered
 from ...solvers.ours.pool import run_pool
 from ...solvers.ours.user_order import Members, UserRun, user_runs
 from ...solvers.result import Bound
 from .price_core import evaluate_exactly
 from .prices import (
-    BITS,
     Climb,
     Dual,
     Progress,
     around,
     best_multiple,
     edges_between,
+    exact_scale,
     usual_prices,
 )
 
@@ -116,10 +117,8 @@ def user_bound(
     1.5
     """
     for name, value in (("orders", orders), ("rounds", rounds), ("halvings", halvings)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ValueError(f"user_bound: {name}={value!r} is not a whole number >= 0")
-    if isinstance(intervals, bool) or not isinstance(intervals, int) or intervals < 1:
-        raise ValueError(f"user_bound: intervals={intervals!r} is not a whole number >= 1")
+        at_least(f"user_bound: {name}", value, 0)
+    at_least("user_bound: intervals", intervals, 1)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     best = _without_prices(problem)
     if not problem.jobs or not orders:
@@ -262,13 +261,7 @@ def _exact_bound(problem: SharingIncentive, whole: _Dual, point: Floats, since: 
     dual, members = whole.flow, whole.members
     costs, users = point[: whole.count], point[whole.count :] / members.over
     everyone = int(problem.integral)
-    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
-    most = max(
-        (float(users.max()) + everyone) * span,
-        float(costs.max(initial=0)) * float((dual.gang * dual.need).max()),
-        2.0**-200,
-    )
-    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    scale = exact_scale(dual, float(users.max()) + everyone, costs)
     while everyone and scale.denominator > 1:  # c is whole
         raise OverflowError("user_bound: times are too long")
     prices = [round(Fraction(price) * scale) for price in costs.tolist()]

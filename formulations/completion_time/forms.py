@@ -111,9 +111,7 @@ def _objective(m: Any, problem: CompletionTime) -> None:
         m.objective = pyo.Objective(expr=m.x_makespan)
         return
     since = [0 if problem.measure == "completion" else job.release for job in problem.jobs]
-    weights = [
-        w / (problem.scale * d) for w, d in zip(problem.weights, problem.divisors(), strict=True)
-    ]
+    weights = problem.rates().tolist()
     m.objective = pyo.Objective(expr=quicksum(weights[j] * (ends[j] - since[j]) for j in m.jobs))
 
 

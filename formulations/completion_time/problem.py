@@ -45,7 +45,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from ...instances.arrays import Ints, by_both
+from ...instances.arrays import Floats, Ints, by_both
 from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.remembered import remembered
@@ -214,6 +214,11 @@ class CompletionTime(Described):
     def divisors(self) -> list[int]:
         """Return what each span is divided by: p_j for the slowdown, else 1."""
         return list(self.seconds) if self.measure == "slowdown" else [1] * len(self.jobs)
+
+    def rates(self) -> Floats:
+        """Return what a second of each job's span costs: w_j, for the slowdown over p_j."""
+        over = zip(self.weights, self.divisors(), strict=True)
+        return np.array([w / (self.scale * d) for w, d in over])
 
     def violations(self, solution: Schedule) -> list[str]:
         """Return what `solution` breaks, for each rule the first few.

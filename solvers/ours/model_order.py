@@ -83,8 +83,6 @@ def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
     columns = [[job.release for job in problem.jobs], [job.work for job in problem.jobs]]
     columns.append([job.gpus for job in problem.jobs])
     release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
-    over = zip(problem.weights, problem.divisors(), strict=True)
-    weights = np.array([w / (problem.scale * d) for w, d in over])
     kinds, kind = np.unique(np.column_stack([gpus, rows]), axis=0, return_inverse=True)
     speeds = kinds[:, 1:]
     cost = costs_of_work(prices, speeds)
@@ -93,7 +91,7 @@ def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
     kind = kind.ravel()
     pieces = schedule_models(
         np.argsort(release, kind="stable"), release, work, gpus, kind, kinds[:, 0].copy(),
-        gpus * cost.min(axis=1)[kind] * FULL_SPEED / weights, rows, cheap, fast,
+        gpus * cost.min(axis=1)[kind] * FULL_SPEED / problem.rates(), rows, cheap, fast,
         gpus_of_models(problem),
     )  # fmt: skip
     ends = np.zeros(release.size, dtype=np.int64)

@@ -87,8 +87,7 @@ def run_pool(
     release, gpus = _columns(problem.instance)
     seconds = np.array(problem.seconds, dtype=np.int64)
     if weights is None:
-        over = zip(problem.weights, problem.divisors(), strict=True)
-        weights = np.array([w / (problem.scale * d) for w, d in over])
+        weights = problem.rates()
     widths, kind = distinct(gpus)
     job, start, end = schedule_pool(
         np.argsort(release, kind="stable"), release, seconds, gpus, kind, widths,
