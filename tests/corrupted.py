@@ -15,6 +15,10 @@ def corrupted(certificate: Mapping[str, Any], rng: Random) -> dict[str, Any]:
     fields = [name for name in certificate if name != "kind"]
     name = rng.choice(fields)
     value = certificate[name]
+    if isinstance(value, str):
+        at = rng.randrange(len(value))
+        changed = [value[:at], value[at:], value[::-1], value[:at] + "A" + value[at + 1 :]]
+        return {**certificate, name: rng.choice([*changed, *ODD])}
     if not isinstance(value, list) or not value:
         return {**certificate, name: rng.choice([1, 3, *_changed(value, rng), *ODD])}
     kind = rng.randrange(5)

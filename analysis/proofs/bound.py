@@ -17,8 +17,8 @@ LtgfRound         sums of gangs: the optimum   the same                      the
 LtgfFluid         first duals                  column generation: the        the same
                                                optimum up to rounding
 CompletionTime    mean busy times, 16 rounds;  prices climb, 150 steps       64 rounds; intervals
-                  SRPT; released work; first                                 halved twice
-                  prices of GPU time, one for
+                  SRPT; released work; first                                 halved twice; prices
+                  prices of GPU time, one for                                of up to 10,000 jobs
                   each GPU model
 DeadlineRewards   prices of GPU time fall      the same                      prices halved twice
                   from a constant one, 150
@@ -136,7 +136,9 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     CompletionTime: {
         "quick": COMPLETION({"rounds": 16}),
         "standard": COMPLETION({"rounds": 16, "steps": 150}, contains=True),
-        "full": COMPLETION({"rounds": 64, "steps": 150, "halvings": 2}, contains=True),
+        "full": COMPLETION(
+            {"rounds": 64, "steps": 150, "halvings": 2, "own_prices": True}, contains=True
+        ),
     },
     DeadlineRewards: {
         "quick": REWARDS({"rounds": 150}),

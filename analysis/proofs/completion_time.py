@@ -125,6 +125,7 @@ from ...instances.model import FULL_SPEED
 from ...solvers.ours.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
 from .fast_machine import run
+from .job_prices import MOST_JOBS, job_price_bound
 from .model_prices import model_price_bound
 from .prices import Progress, price_bound
 
@@ -145,6 +146,7 @@ def online_bound(
     rounds: int = 16,
     steps: int = 0,
     halvings: int = 0,
+    own_prices: bool = False,
     time_limit: float | None = None,
     on_progress: Progress | None = None,
 ) -> Bound:
@@ -158,6 +160,9 @@ def online_bound(
     steps, halvings, on_progress
         As `rounds`, `halvings` and `on_progress` of
         :func:`~gangsched.analysis.proofs.prices.price_bound`.
+    own_prices : bool
+        Whether each job has a price too, where GPUs are equal and jobs 10,000 at most
+        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`).
 
     Returns
     -------
@@ -199,6 +204,10 @@ def online_bound(
     for machine in _busiest(problem, jobs):
         found += _busy(problem, jobs, machine, rounds, end, best)
     found.append(priced)
+    if own_prices and not problem.mixed and 0 < len(problem.jobs) <= MOST_JOBS:
+        left = None if time_limit is None else end - time.monotonic()
+        if left is None or left > 0:
+            found.append(job_price_bound(problem, time_limit=left, on_progress=on_progress))
     return max(found, key=lambda bound: bound.value)  # the first of equal ones
 
 

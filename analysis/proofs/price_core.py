@@ -55,7 +55,7 @@ def _cheapest_ahead(
 
 
 @inner
-def _sweep(
+def sweep(
     release: int, need: int, weight: float, gang: float, first: int, ends: Ints, ranks: Ints,
     values: Floats, held: Ints,
 ) -> tuple[float, int, int, int]:  # fmt: skip
@@ -130,15 +130,15 @@ def _wait(
 @tiered(seconds=2, most=200_000)
 def _sweep_all(
     release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
-    values: Floats, held: Ints, bought: Floats, completions: Ints,
+    values: Floats, held: Ints, bought: Floats, completions: Ints, costs: Floats,
 ) -> float:  # fmt: skip
     total = 0.0
     for j in range(release.size):
-        best, at, top, rest = _sweep(
+        best, at, top, rest = sweep(
             release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
         )
         total += best
-        completions[j] = at
+        completions[j], costs[j] = at, best
         k, t = max(first[j], 0), release[j]
         while t < at:
             end = min(ends[k], at)
@@ -171,11 +171,21 @@ def evaluate(
 
     The interval in which a job is released counts from 1, and 0 is before the first edge.
     """
+    total, bought, completions, _ = answers(release, need, weight, gang, first, edges, prices)
+    return total, bought, completions
+
+
+def answers(
+    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
+    prices: Floats,
+) -> tuple[float, Floats, Ints, Floats]:  # fmt: skip
+    """The same, and the least cost of each job."""
     bought, completions = np.zeros(prices.size + 2), np.empty(release.size, dtype=np.int64)
+    costs = np.empty(release.size)
     total = _sweep_all(
-        release, need, weight, gang, first, *_by_rank(edges, prices), bought, completions
+        release, need, weight, gang, first, *_by_rank(edges, prices), bought, completions, costs
     )
-    return total, bought[1:-1], completions
+    return total, bought[1:-1], completions, costs
 
 
 @tiered(seconds=2, most=200_000)
@@ -185,7 +195,7 @@ def _sweep_exactly(
 ) -> tuple[int, int]:  # fmt: skip
     low = high = 0
     for j in range(release.size):
-        best, _, _, _ = _sweep(
+        best, _, _, _ = sweep(
             release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
         )
         low += best & 0xFFFFFFFF

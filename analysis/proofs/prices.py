@@ -59,7 +59,7 @@ from ...instances.arrays import Floats, Ints, by_both
 from ...instances.check import at_least, check_real
 from ...solvers.ours.pool import PoolRun, run_pool
 from ...solvers.result import Bound
-from .price_core import densest, evaluate, evaluate_exactly, waiting_values
+from .price_core import answers, densest, evaluate_exactly, waiting_values
 
 __all__ = ["price_bound"]
 
@@ -194,10 +194,16 @@ class Dual:
 
     def answer(self, prices: Floats) -> tuple[float, Floats, Ints]:
         """Return these, and when each job is complete where it costs least."""
-        columns = self.release, self.need, self.weight, self.gang, self.first
-        total, bought, ends = evaluate(*columns, self.edges, prices)
-        room = self.room
-        return float(total - room @ prices), bought - room, ends
+        total, bought, ends, _ = self._answers(prices)
+        return float(total - self.room @ prices), bought - self.room, ends
+
+    def costs(self, prices: Floats) -> Floats:
+        """Return the least cost of each job."""
+        return self._answers(prices)[3]
+
+    def _answers(self, prices: Floats) -> tuple[float, Floats, Ints, Floats]:
+        own = self.release, self.need, self.weight, self.gang, self.first
+        return answers(*own, self.edges, prices)
 
     def halved(self) -> tuple[Dual, Ints]:
         """The same with each interval cut in two, and in which one each lies now."""

@@ -19,6 +19,9 @@ of integer prices of the GPU models. Any schedule is then one of this machine, w
 - ``GPU model prices``: the same with a price for each model, and for each job some worths of a
   second of its work ("rates"): its cost is at least the worth of its work less what the best model
   gains in each second until C.
+- ``job prices``: with a price of a second of each job, all its GPUs together, the sum of the least
+  w_j (C - r_j) + (cheapest p_j seconds of [r_j, C)), less the integral of what the dearest set of
+  gangs is worth that fits the GPUs.
 
 O(n log n) for n jobs; for prices O(n) times the intervals in which a job waits.
 """
@@ -30,7 +33,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from math import ceil, floor
+from math import ceil, floor, gcd
 from typing import Any
 
 from .fields import (
@@ -41,11 +44,13 @@ from .fields import (
     integer,
     integers,
     item,
+    knapsack,
     lists,
     one_of,
     rising,
     stepped,
     thresholded,
+    unpacked,
 )
 from .kernels import LIMIT, PARTS, ReadProblem, cost_columns, costs_fit, least_costs, proven_costs
 
@@ -353,6 +358,71 @@ def _proven_costs(
     return costs
 
 
+# --- prices of jobs -------------------------------------------------------------------------------
+
+
+def job_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
+    """Each job's least cost at prices of its own, less what the dearest sets of gangs are worth."""
+    problem.require("completion", "flow", "slowdown")
+    if problem.mixed:
+        raise Refused("it is for equal GPUs")
+    times = rising(certificate.get("times"), "times")
+    scale, jobs = integer(certificate, "scale", 1), len(problem.gangs)
+    first = integers(certificate.get("first"), "first", count=jobs, what="jobs")
+    counts = integers(certificate.get("counts"), "counts", count=jobs, what="jobs")
+    prices = unpacked(certificate, "prices", sum(counts))
+    sets: list[list[tuple[int, int]]] = [[] for _ in times[1:]]
+    cost, place = Fraction(0), 0
+    for j, (low, count) in enumerate(zip(first, counts, strict=True)):
+        if low + max(count, 1) >= len(times):
+            raise Refused(f"job {j} has prices in {count} intervals from the {low}-th on")
+        own, place = prices[place : place + count], place + count
+        for k, price in enumerate(own, low):
+            sets[k].append((problem.gangs[j], price))
+        unit = problem.scale * problem.divisors[j]
+        between = times[low : low + max(count, 1) + 1]
+        of_job = problem.releases[j], problem.seconds[j], scale * problem.weights[j], unit
+        columns = [*([value] for value in of_job), between, own or [0]]
+        least = problem.run(least_costs, costs_fit(columns), *cost_columns(*columns))
+        cost += Fraction(least[0], unit)
+    worth = sum(
+        (b - a) * dearest(gangs, problem.gpus)
+        for gangs, (a, b) in zip(sets, pairwise(times), strict=True)
+    )
+    return problem.rounded(problem.since() + problem.scale * (cost - worth) / scale)
+
+
+def dearest(gangs: list[tuple[int, int]], gpus: int) -> int:
+    """Return the most that gangs, each (GPUs, worth), can be worth together on so many GPUs.
+
+    If all gangs wider than d GPUs are multiples of m GPUs, and m of d, they leave the gangs of d
+    GPUs a multiple of m, and the rest of the cluster beyond such multiples. The best of these fill
+    the rest; the others come in blocks of m GPUs, the best together. Then there are these blocks
+    and the wider gangs; where the narrowest make no such blocks, a knapsack decides.
+    """
+    total, widths = 0, dict[int, list[int]]()
+    for gang, worth in gangs:
+        widths.setdefault(gang, []).append(worth)
+    while len(widths) > 1:
+        narrow = min(widths)
+        block = gcd(*(width for width in widths if width > narrow))
+        if block == narrow or block % narrow:
+            break
+        ranked = sorted(widths.pop(narrow), reverse=True)
+        alone = gpus % block // narrow
+        total += sum(ranked[:alone])
+        gpus -= gpus % block
+        size = block // narrow
+        blocks = [sum(ranked[at : at + size]) for at in range(alone, len(ranked), size)]
+        widths[block] = widths.get(block, []) + blocks
+    unit = max(gcd(*widths), 1)
+    if len(widths) < 2:
+        return total + sum(sorted(widths.get(unit, []), reverse=True)[: gpus // unit])
+    sizes = [width // unit for width, own in widths.items() for _ in own]
+    worths = [worth for own in widths.values() for worth in own]
+    return total + knapsack(sizes, worths, gpus // unit)
+
+
 RULES: Mapping[str, Callable[[GangProblem, Mapping[str, Any]], Number]] = {
     "last job": last_job,
     "released work": released_work,
@@ -360,4 +430,5 @@ RULES: Mapping[str, Callable[[GangProblem, Mapping[str, Any]], Number]] = {
     "mean busy time": mean_busy_time,
     "GPU prices": gpu_prices,
     "GPU model prices": gpu_model_prices,
+    "job prices": job_prices,
 }

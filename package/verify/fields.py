@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
+from base64 import b64decode
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from struct import iter_unpack
 from typing import Any
+from zlib import decompressobj, error
 
 #: decimal digits of an integer in a file
 MOST_DIGITS = 4000
 TOO_LONG = 10**MOST_DIGITS
 #: of the largest knapsack
 MOST_ROOM = 10**8
+#: numbers that are packed together
+MOST_PACKED = 10**7
 
 
 class BadFile(ValueError):
@@ -73,6 +78,26 @@ def rising(values: Any, name: str) -> list[int]:
     if len(found) < 2 or any(b <= a for a, b in pairwise(found)):
         raise Refused(f"{name} do not rise, or are fewer than two")
     return found
+
+
+def unpacked(data: Mapping[str, Any], name: str, count: int) -> list[int]:
+    """Return `count` integers >= 0 that were packed: differences of 64 bits, zlib, base 64."""
+    text = data.get(name)
+    if not isinstance(text, str):
+        raise Refused(f"{name} is {text!r}, no text")
+    if count > MOST_PACKED:
+        raise Refused(f"{name}: {count} numbers are more than {MOST_PACKED}")
+    reader = decompressobj()
+    try:
+        packed = reader.decompress(b64decode(text, validate=True), 8 * count + 1)
+    except (ValueError, error) as wrong:
+        raise Refused(f"{name} cannot be unpacked: {wrong}") from wrong
+    if len(packed) != 8 * count or not reader.eof:
+        raise Refused(f"{name} is not {count} packed numbers")
+    values = list(accumulate(number for (number,) in iter_unpack("<q", packed)))
+    if any(value < 0 for value in values):
+        raise Refused(f"{name} has a number below 0")
+    return values
 
 
 def check_digits(place: str, value: Any) -> None:

@@ -1,0 +1,183 @@
+"""Bounds by prices of jobs: against every schedule, every set of gangs, and forgers."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gangsched as gs
+from corrupted import corrupted
+from gangsched.analysis.proofs.job_price_core import costs_of_jobs, worth_of_sets
+from gangsched.analysis.proofs.job_prices import job_price_bound
+from gangsched.analysis.proofs.prices import price_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate
+from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.verify.completion_time import dearest
+from preemptive import MEASURES, optimum, problems, random_problem
+
+SUMS = [measure for measure in MEASURES if measure != "makespan"]
+
+
+@given(st.sampled_from(SUMS).flatmap(lambda measure: problems(measure=measure)))
+def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
+    for rounds in (0, 60):
+        bound = job_price_bound(problem, rounds=rounds, intervals=40)
+        assert bound.value <= optimum(problem)
+        gs.verify_bound(problem, bound)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", SUMS)
+def test_it_is_nearly_the_optimum_where_prices_of_gpus_are_not(measure: str) -> None:
+    rng = np.random.default_rng(5)
+    parts, before = [], []
+    for _ in range(60):
+        problem = random_problem(rng, measure)
+        best = float(optimum(problem))
+        parts.append(job_price_bound(problem, rounds=400, intervals=40).value / best)
+        before.append(price_bound(problem, intervals=40).value / best)
+    assert max(parts) <= 1
+    assert np.mean(parts) > 0.99
+    assert min(parts) > 0.93
+    assert np.mean(parts) > np.mean(before) + 0.01
+    assert min(np.subtract(parts, before)) > -2e-3
+
+
+def test_a_wide_gang_leaves_no_room_for_narrow_ones() -> None:
+    """Prices of GPUs let the gang of 8 run on the 4 GPUs that two gangs of 6 leave."""
+    jobs = [Job(id=f"n{i}", gpus=6, work=10) for i in range(4)] + [Job(id="w", gpus=8, work=10)]
+    problem = CompletionTime(Instance(Cluster.of_sizes([8, 8]), jobs), "flow")
+    assert job_price_bound(problem).value > price_bound(problem).value + 5
+    assert gs.bound(problem, "full").method == "job prices"
+
+
+# --- the dearest set ------------------------------------------------------------------------------
+
+GANGS = st.lists(
+    st.tuples(st.sampled_from([1, 2, 3, 4, 6, 8, 12, 16]), st.integers(0, 30)),
+    min_size=1, max_size=9,
+)  # fmt: skip
+
+
+def by_hand(gangs: list[tuple[int, int]], gpus: int) -> int:
+    """The largest worth of all subsets that fit."""
+    sets = (some for size in range(len(gangs) + 1) for some in combinations(gangs, size))
+    return max(sum(w for _, w in some) for some in sets if sum(g for g, _ in some) <= gpus)
+
+
+@given(GANGS, st.integers(16, 40))
+def test_no_set_of_gangs_is_dearer(gangs: list[tuple[int, int]], gpus: int) -> None:
+    wanted = by_hand(gangs, gpus)
+    assert dearest(gangs, gpus) == wanted
+    gangs.sort(key=lambda one: one[0])
+    gang, prices = (np.array(column) for column in zip(*gangs, strict=True))
+    worths, chosen = np.zeros(1, dtype=np.int64), np.zeros(len(gangs))
+    ptr, place = np.array([0, len(gangs)]), np.arange(len(gangs))
+    worth_of_sets(gpus, ptr, place, gang, prices, worths, chosen)
+    assert worths[0] == wanted == chosen @ prices
+    assert chosen @ gang <= gpus
+
+
+def test_many_gangs_of_powers_of_two_need_no_table() -> None:
+    rng = np.random.default_rng(2)
+    for gpus in (24, 88, 100):
+        gangs = [(int(2 ** rng.integers(0, 5)), int(rng.integers(1, 99))) for _ in range(12)]
+        assert dearest(gangs, gpus) == by_hand(gangs, gpus)
+
+
+# --- the least costs ------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+def test_least_costs_are_those_of_every_completion(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    edges = np.unique(rng.integers(0, 30, 9))
+    count = edges.size - 1
+    first = int(rng.integers(0, count)) if count > 0 else 0
+    own = rng.integers(0, 20, max(count - first, 0))
+    release = int(rng.integers(0, edges[-1] + 3))
+    need, rate = int(rng.integers(1, 9)), int(rng.integers(1, 6))
+    priced = np.zeros(60, dtype=np.int64)
+    for k, price in enumerate(own):
+        priced[edges[first + k] : edges[first + k + 1]] = price
+    wanted = min(
+        rate * length + int(np.sort(priced[release : release + length])[:need].sum())
+        for length in range(need, 60 - release)
+    )
+    bought, costs = np.zeros(own.size), np.zeros(1, dtype=np.int64)
+    where = np.array([0, own.size]), np.array([first]), edges
+    costs_of_jobs(
+        np.array([release]), np.array([need]), np.array([rate]), *where, own, bought, costs
+    )
+    assert costs[0] == wanted
+    assert (bought <= np.diff(edges)[first : first + own.size]).all()
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def crowd(seed: int = 1, jobs: int = 30) -> CompletionTime:
+    rng = np.random.default_rng(seed)
+    some = [
+        Job(
+            id=f"j{k}", gpus=int(rng.choice([1, 2, 4, 8])), work=int(rng.integers(20, 400)),
+            release=int(rng.integers(0, 600)),
+        )
+        for k in range(jobs)
+    ]  # fmt: skip
+    return CompletionTime(Instance(Cluster.of_sizes([8, 4]), some), "flow")
+
+
+def test_what_is_forged_or_corrupted_proves_no_more() -> None:
+    """Any prices prove something; what is refused is what cannot be read or proves too little."""
+    problem, rng, refused = crowd(), Random(3), 0
+    bound = job_price_bound(problem, rounds=60, intervals=40)
+    best = bound.value
+    for _ in range(300):
+        forged = corrupted(bound.certificate, rng)
+        try:
+            gs.verify_bound(problem, gs.Bound(best + 1, bound.method, forged))
+        except InvalidCertificate:
+            refused += 1
+    assert refused == 300
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("prices", 5, "no text"), ("prices", "!", "cannot be unpacked"),
+        ("prices", "eNpjAAAAAQAB", "is not"), ("counts", [10**9] * 30, "more than"),
+        ("first", [10**6] * 30, "has prices in"), ("first", [-1] * 30, "first"),
+        ("scale", 0, "below 1"), ("times", [0, 0], "times"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_by_name(field: str, value: Any, said: str) -> None:
+    problem = crowd()
+    bound = job_price_bound(problem, rounds=5, intervals=40)
+    proof = {**bound.certificate, field: value}
+    with pytest.raises(InvalidCertificate, match=said):
+        gs.verify_bound(problem, gs.Bound(1, bound.method, proof))
+
+
+def test_bad_calls_are_refused_and_limits_kept() -> None:
+    problem = crowd()
+    with pytest.raises(ValueError, match="makespan"):
+        job_price_bound(CompletionTime(problem.instance, "makespan"))
+    nobody = CompletionTime(Instance(problem.instance.cluster, []), "flow")
+    with pytest.raises(ValueError, match="0 jobs"):
+        job_price_bound(nobody)
+    at = time.monotonic()
+    short = job_price_bound(problem, time_limit=0.0)
+    assert time.monotonic() - at < 30
+    gs.verify_bound(problem, short)
+    seen: list[int] = []
+    job_price_bound(problem, rounds=3, on_progress=lambda step, _: seen.append(step))
+    assert seen == [1, 2, 3]
