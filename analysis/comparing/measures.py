@@ -25,6 +25,7 @@ from ...formulations.sharing_incentive import Reading, SharingIncentive
 from ...instances.model import Instance, some_jobs
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
+from ...solvers.ours.annealed import annealed_run
 from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.ours.pool import run_pool, schedule_of
 from ...solvers.ours.reward_pool import priced_schedule
@@ -46,6 +47,7 @@ logger = logging.getLogger("gangsched")
 
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 REVENUE = "revenue"
+MOST_TRIES = 500_000  #: of annealing
 ROUNDING = 1e-12  #: relative error of a sum of floats
 
 
@@ -149,8 +151,11 @@ def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) ->
         return _checked(problem, made[power], f"least cost left at prices of models^{power:g}")
     runs = {power: run_pool(problem, power=power) for power in powers["gangs"]}
     power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
-    best = schedule_of(problem, runs[power])
-    return _checked(problem, best, f"least time left x gang^{power:g}")
+    best, order = runs[power], f"least time left x gang^{power:g}"
+    tries = min(powers["tries"] * len(problem.jobs), MOST_TRIES)
+    if tries and problem.measure != "makespan":
+        best, order = annealed_run(problem, power=power, tries=tries), f"{order}, annealed"
+    return _checked(problem, schedule_of(problem, best), order)
 
 
 def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> KnownSchedule | None:

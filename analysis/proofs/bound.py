@@ -151,14 +151,18 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     },
 }
 #: of which schedules the best is shown beside a bound, by problem: powers of gangs in their orders,
-#: and of prices of GPU models; moves of ruin and recreate; rounds of users' weights, if any
+#: and of prices of GPU models, and how many changes of keys annealing tries for each job; moves of
+#: ruin and recreate; rounds of users' weights, if any
 SCHEDULES: Mapping[type, Mapping[Effort, Mapping[str, Any]]] = {
     CompletionTime: {
-        "quick": {"gangs": (1.0,), "prices": (1.0,)},
-        "standard": {"gangs": (1.0, 0.75, 0.5, 0.25, 0.0), "prices": (1.0, 0.9, 0.8, 0.6, 0.0)},
+        "quick": {"gangs": (1.0,), "prices": (1.0,), "tries": 0},
+        "standard": {
+            "gangs": (1.0, 0.75, 0.5, 0.25, 0.0), "prices": (1.0, 0.9, 0.8, 0.6, 0.0), "tries": 0
+        },
         "full": {
             "gangs": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
             "prices": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
+            "tries": 200,
         },
     },
     DeadlineRewards: {
