@@ -97,8 +97,7 @@ def annealed_run(
     if release.size * room > MOST_STATES or release.size < 2:
         return plain
     gang = np.array([job.gpus for job in jobs], dtype=np.int64)
-    over = zip(problem.weights, problem.divisors(), strict=True)
-    weight = np.array([w / (problem.scale * d) for w, d in over])
+    weight = problem.rates()
     gangs = Gangs(
         release, np.array(problem.seconds, dtype=np.int64)[order], gang[order], weight[order],
         np.searchsorted(release, release), np.array([problem.instance.cluster.gpus]),

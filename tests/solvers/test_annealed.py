@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gangsched as gs
+from gangsched.analysis.comparing.measures import least_times
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.ours import annealed
@@ -95,6 +95,6 @@ def test_full_effort_shows_it_and_the_makespan_is_refused() -> None:
     problem = crowd(3)
     with pytest.raises(ValueError, match="makespan"):
         annealed_run(CompletionTime(problem.instance, "makespan"))
-    found = gs.replay(problem.instance, ["srtf"], effort="full").best_known["flow"]
-    assert found[0] < gs.replay(problem.instance, ["srtf"]).best_known["flow"][0]
-    assert found[1].endswith("annealed")
+    listed, found = (least_times(problem, None, effort) for effort in ("quick", "full"))
+    assert found.objective < listed.objective
+    assert found.order.endswith("annealed")
