@@ -81,7 +81,7 @@ def annealed_run(
     >>> jobs = [Job(id=f"n{k}", gpus=1, work=5, release=4 * k) for k in range(3)]
     >>> jobs += [Job(id="wide", gpus=4, work=3)]
     >>> problem = CompletionTime(Instance(Cluster.of_sizes([4]), jobs), "flow")
-    >>> runs = run_pool(problem), annealed_run(problem, tries=500)
+    >>> runs = run_pool(problem), annealed_run(problem, tries=2_000)
     >>> [problem.objective_of(run.ends.tolist()) for run in runs]
     [31, 21]
     """
