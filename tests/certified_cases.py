@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import gangsched as gs
+from gangsched.analysis.proofs.job_prices import job_price_bound
 from gangsched.formulations import CompletionTime
 from gangsched.formulations.io import problem_from_dict
 from gangsched.formulations.unisched.leases import LeasePhase
@@ -61,6 +62,8 @@ def _completions() -> Iterator[tuple[Any, Any]]:
             for measure in ("makespan", "completion", "flow", "slowdown"):
                 weighted = measure == "flow" and seed == 1
                 yield from certified(CompletionTime(one, measure, weighted=weighted))
+        problem = CompletionTime(same, "slowdown" if seed else "flow")
+        yield problem, job_price_bound(problem, rounds=20, intervals=30).certificate
 
 
 def _queues() -> Iterator[tuple[Any, Any]]:

@@ -39,6 +39,7 @@ Prices
 The first prices are c_g P(t), with the c_g and the schedule of
 :mod:`gangsched.solvers.ours.model_order`: P is made of its waiting times as with one model, density
 being weight over cost. The climb is the same too, with an interval of each model for an interval.
+Where nobody waits in that schedule, steps are parts of the price at which a usual job would wait.
 """
 
 from __future__ import annotations
@@ -145,7 +146,8 @@ def model_price_bound(
     usual = _usual_prices(dual, run, since)
     first = best_multiple(dual, costs[:, None] * usual, (0.0, *FACTORS))
     climb = Climb(end, rounds, on_progress)
-    dual, prices = climb.halving(dual, first, costs[:, None] * around(usual), halvings)
+    wait = 0.0 if usual.any() else float(np.median(dual.weight / dual.gang) / costs.mean())
+    dual, prices = climb.halving(dual, first, costs[:, None] * around(usual, wait), halvings)
     return _exact_bound(problem, dual, prices, since)
 
 
