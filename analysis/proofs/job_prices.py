@@ -66,7 +66,7 @@ MOST_JOBS = 10_000  #: no more have prices of their own
 AREA_STEPS = 150  #: of the climb of GPU prices
 FIRST_STEP = 0.3  #: of the climb of the jobs' prices, as a part of the usual price
 FEW = 100_000  #: prices; intervals are halved where there are fewer
-WORK, MOST_STEPS = 3 * 10**8, 2_000  #: prices times steps, and steps, at most
+WORK, MOST_STEPS = 2 * 10**8, 1_000  #: prices times steps, and steps, at most
 USUAL = 2**12  #: parts that a usual price has
 
 
@@ -87,7 +87,7 @@ def job_price_bound(
     intervals : int
         At most, before they are halved.
     rounds : int, optional
-        Steps of the climb, at most; by default 2,000, or so many that 3e8 prices are changed.
+        Steps of the climb, at most; by default 1,000, or so many that 2e8 prices are changed.
     time_limit, on_progress
         As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
 
@@ -134,7 +134,7 @@ def job_price_bound(
     climb = Climb(begun + (end - begun) / 4, AREA_STEPS, None)
     area, prices = climb.halving(area, best_multiple(area, usual), around(usual), 0)
     dual = _Dual.of(area, prices)
-    if dual.gang.size < FEW:
+    if dual.gang.size < FEW and 2 * len(problem.jobs) > intervals // 2:  # the grid is coarse
         finer, at = area.halved()
         dual, prices = _Dual.of(finer, prices[at]), prices[at]
     steps = min(MOST_STEPS, WORK // max(dual.gang.size, 1)) if rounds is None else rounds

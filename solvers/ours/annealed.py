@@ -20,7 +20,7 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
-from .annealed_core import Gangs, Present, Trail, anneal, first_run
+from .annealed_core import ListedGangs, Present, Trail, anneal, first_run
 from .pool import PoolRun, run_pool
 
 __all__ = ["annealed_run"]
@@ -98,7 +98,7 @@ def annealed_run(
         return plain
     gang = np.array([job.gpus for job in jobs], dtype=np.int64)
     weight = problem.rates()
-    gangs = Gangs(
+    gangs = ListedGangs(
         release, np.array(problem.seconds, dtype=np.int64)[order], gang[order], weight[order],
         np.searchsorted(release, release), np.array([problem.instance.cluster.gpus]),
     )  # fmt: skip
@@ -111,7 +111,7 @@ def annealed_run(
 
 
 def _annealed(
-    gangs: Gangs, scale: Floats, room: int, tries: int, work: float, seed: int,
+    gangs: ListedGangs, scale: Floats, room: int, tries: int, work: float, seed: int,
     time_limit: float | None, on_progress: Progress | None,
 ) -> Floats:  # fmt: skip
     """The best factors of what is left of each job."""

@@ -17,7 +17,7 @@ from ...instances.compiled import compiled, inner
 NEVER = 2**62
 
 
-class Gangs(NamedTuple):
+class ListedGangs(NamedTuple):
     """Jobs by release, and the cluster."""
 
     release: Ints
@@ -62,7 +62,7 @@ def _sort(now: Present, count: int) -> None:
 
 @inner
 def _serve(
-    gangs: Gangs, scale: Floats, now: Present, runs: Ints, count: int, t: int, until: int
+    gangs: ListedGangs, scale: Floats, now: Present, runs: Ints, count: int, t: int, until: int
 ) -> tuple[int, int, float]:
     """Run the first ones that fit until one of them ends, or until then: time, who stays, cost."""
     free = gangs.gpus[0]
@@ -99,8 +99,8 @@ def _as_before(now: Present, count: int, changed: int, old: Trail, k: int) -> bo
 
 @inner
 def _simulate(
-    gangs: Gangs, scale: Floats, now: Present, runs: Ints, old: Trail, new: Trail, changed: int,
-    costs: Floats,
+    gangs: ListedGangs, scale: Floats, now: Present, runs: Ints, old: Trail, new: Trail,
+    changed: int, costs: Floats,
 ) -> tuple[float, int]:  # fmt: skip
     """The cost with another key of a job, or of all from the start on (-1); where old states go on.
 
@@ -141,7 +141,7 @@ def _simulate(
 
 
 @compiled
-def first_run(gangs: Gangs, scale: Floats, now: Present, runs: Ints, trail: Trail) -> Any:
+def first_run(gangs: ListedGangs, scale: Floats, now: Present, runs: Ints, trail: Trail) -> Any:
     """Fill the trail of the list by these keys; its cost."""
     cost, _ = _simulate(gangs, scale, now, runs, trail, trail, -1, np.zeros(3))
     return cost
@@ -149,7 +149,7 @@ def first_run(gangs: Gangs, scale: Floats, now: Present, runs: Ints, trail: Trai
 
 @compiled
 def anneal(
-    gangs: Gangs, scale: Floats, best: Floats, costs: Floats, now: Present, runs: Ints,
+    gangs: ListedGangs, scale: Floats, best: Floats, costs: Floats, now: Present, runs: Ints,
     old: Trail, new: Trail, picks: Ints, steps: Floats, draws: Floats, heat: Floats,
 ) -> None:  # fmt: skip
     """Multiply the keys of some jobs by exp(step), and keep what the heat allows.
