@@ -14,14 +14,14 @@ Reference: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi. Optimization by simulated
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
-from .annealed_core import ListedGangs, Present, Trail, anneal, first_run
-from .pool import PoolRun, run_pool
+from .annealed_core import ListedGangs, Present, Trail, anneal
+from .pool import PoolRun, columns, run_pool
 
 __all__ = ["annealed_run"]
 
@@ -59,7 +59,7 @@ def annealed_run(
     seed : int
         Of the draws: the same run for the same seed, where the time limit does not end it.
     time_limit : float or None
-        Seconds after which the best run so far is returned, as after Ctrl-C.
+        Seconds after which the best run so far is returned.
     on_progress : callable, optional
         Called with the number of tries so far and the least cost.
 
@@ -88,62 +88,56 @@ def annealed_run(
     if problem.measure == "makespan":
         raise ValueError("annealed_run: measure='makespan' has no weights")
     plain = run_pool(problem, power=power)
-    jobs = problem.jobs
-    order = np.argsort([job.release for job in jobs], kind="stable")
-    release = np.array([job.release for job in jobs], dtype=np.int64)[order]
-    ends = np.sort(plain.ends)
-    present = np.arange(1, release.size + 1) - np.searchsorted(ends, release, side="right")
-    room = min(2 * int(present.max(initial=0)) + 16, release.size + 2)
-    if release.size * room > MOST_STATES or release.size < 2:
+    release, gang = columns(problem.instance)
+    weight, need = problem.rates(), np.array(problem.seconds, dtype=np.int64)
+    order = np.argsort(release, kind="stable")
+    first = release[order]
+    gone = np.searchsorted(np.sort(plain.ends), first, side="right")
+    present = int((np.arange(1, first.size + 1) - gone).max(initial=0))
+    room = min(2 * present + 16, first.size + 2)
+    if first.size * room > MOST_STATES or first.size < 2:
         return plain
-    gang = np.array([job.gpus for job in jobs], dtype=np.int64)
-    weight = problem.rates()
     gangs = ListedGangs(
-        release, np.array(problem.seconds, dtype=np.int64)[order], gang[order], weight[order],
-        np.searchsorted(release, release), np.array([problem.instance.cluster.gpus]),
+        first, need[order], gang[order], weight[order], np.searchsorted(first, first),
+        np.array([problem.instance.cluster.gpus]),
     )  # fmt: skip
     base = gang**power / weight
-    best = _annealed(gangs, base[order], room, tries, work, seed, time_limit, on_progress)
-    factors = np.empty_like(best)
-    factors[order] = best / base[order]
+    heat = float(weight @ (plain.ends - release)) / first.size * HEAT
+    scale = base[order]
+    for done, least in _annealed(gangs, scale, heat, room, tries, work, seed, time_limit):
+        if on_progress is not None:
+            on_progress(done, least)
+    factors = np.empty_like(base)
+    factors[order] = scale / base[order]
     found = run_pool(problem, power=power, weights=weight / factors)
     return min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
 
 
 def _annealed(
-    gangs: ListedGangs, scale: Floats, room: int, tries: int, work: float, seed: int,
-    time_limit: float | None, on_progress: Progress | None,
-) -> Floats:  # fmt: skip
-    """The best factors of what is left of each job."""
+    gangs: ListedGangs, best: Floats, heat: float, room: int, tries: int, work: float, seed: int,
+    time_limit: float | None,
+) -> Iterator[tuple[int, float]]:  # fmt: skip
+    """Write the best factors of what is left of each job; tries so far, and the least cost."""
     count, rng, begun = gangs.release.size, np.random.default_rng(seed), time.monotonic()
     old, new = _trail(count, room), _trail(count, room)
-    now = Present(_zeros(room), _zeros(room), np.zeros(room))
-    runs, scale, best = _zeros(room), scale.copy(), scale.copy()
-    cost = first_run(gangs, scale, now, runs, old)
-    costs, mean = np.array([cost, cost, 0.0]), cost / count
+    now, runs = Present(_zeros(room), _zeros(room), np.zeros(room)), _zeros(room)
+    scale, costs = best.copy(), np.array([np.inf, np.inf, 0.0])
     drawn = np.cumsum(np.sqrt(gangs.need * gangs.gang))
     done = 0
-    try:
-        while done < tries:
-            gone = costs[2] / work
-            if time_limit is not None:
-                gone = max(gone, (time.monotonic() - begun) / max(time_limit, 1e-9))
-            if gone >= 1:
-                break
-            more = min(TOGETHER, tries - done)
-            part = np.maximum(np.arange(done, done + more) / tries, gone)
-            picks = np.searchsorted(drawn, rng.random(more) * drawn[-1], side="right")
-            steps = rng.normal(size=more) * rng.choice(SIZES, more)
-            heat = mean * HEAT * (COLD / HEAT) ** part
-            anneal(
-                gangs, scale, best, costs, now, runs, old, new, picks, steps, rng.random(more), heat
-            )
-            done += more
-            if on_progress is not None:
-                on_progress(done, float(costs[1]))
-    except KeyboardInterrupt:
-        pass  # the best so far
-    return best
+    while done < tries:
+        gone = costs[2] / work
+        if time_limit is not None:
+            gone = max(gone, (time.monotonic() - begun) / max(time_limit, 1e-9))
+        if gone >= 1:
+            return
+        more = min(TOGETHER, tries - done)
+        part = np.maximum(np.arange(done, done + more) / tries, gone)
+        picks = np.searchsorted(drawn, rng.random(more) * drawn[-1], side="right")
+        steps, draws = rng.normal(size=more) * rng.choice(SIZES, more), rng.random(more)
+        cooled = heat * (COLD / HEAT) ** part
+        anneal(gangs, scale, best, costs, now, runs, old, new, picks, steps, draws, cooled)
+        done += more
+        yield done, float(costs[1])
 
 
 def _trail(count: int, room: int) -> Trail:

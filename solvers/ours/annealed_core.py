@@ -7,7 +7,7 @@ of its job on, and only until the state is again what it was before some later a
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,21 +141,18 @@ def _simulate(
 
 
 @compiled
-def first_run(gangs: ListedGangs, scale: Floats, now: Present, runs: Ints, trail: Trail) -> Any:
-    """Fill the trail of the list by these keys; its cost."""
-    cost, _ = _simulate(gangs, scale, now, runs, trail, trail, -1, np.zeros(3))
-    return cost
-
-
-@compiled
 def anneal(
     gangs: ListedGangs, scale: Floats, best: Floats, costs: Floats, now: Present, runs: Ints,
     old: Trail, new: Trail, picks: Ints, steps: Floats, draws: Floats, heat: Floats,
 ) -> None:  # fmt: skip
     """Multiply the keys of some jobs by exp(step), and keep what the heat allows.
 
-    `costs` are those of the keys now, and of the best ones; and how many jobs have been looked at.
+    `costs` are those of the keys now, infinite before the first run, and of the best ones; and how
+    many jobs have been looked at.
     """
+    if costs[0] == math.inf:
+        costs[0], _ = _simulate(gangs, scale, now, runs, old, old, -1, costs)
+        costs[1] = costs[0]
     for i in range(picks.size):
         job = picks[i]
         before = scale[job]

@@ -44,8 +44,8 @@ class PoolRun:
 
 
 @remembered
-def _columns(instance: Instance[Job]) -> tuple[Ints, Ints]:
-    """Releases and gangs of the jobs."""
+def columns(instance: Instance[Job]) -> tuple[Ints, Ints]:
+    """Return releases and gangs of the jobs."""
     rows = [job.release for job in instance.jobs], [job.gpus for job in instance.jobs]
     release, gpus = (np.array(row, dtype=np.int64) for row in rows)
     return release, gpus
@@ -84,7 +84,7 @@ def run_pool(
     """
     if problem.mixed:
         raise ValueError("run_pool: the GPUs are not equal for all jobs")
-    release, gpus = _columns(problem.instance)
+    release, gpus = columns(problem.instance)
     seconds = np.array(problem.seconds, dtype=np.int64)
     if weights is None:
         weights = problem.rates()
@@ -145,7 +145,7 @@ def area_order(problem: CompletionTime, *, seed: int) -> Result[Schedule]:
 
 def schedule_of(problem: CompletionTime, run: PoolRun) -> Schedule:
     """Return the pieces on nodes; a job that goes on keeps its GPUs."""
-    gpus = _columns(problem.instance)[1][run.job]
+    gpus = columns(problem.instance)[1][run.job]
     order = np.lexsort((run.job, run.start))
     by_end = np.argsort(run.end, kind="stable")
     sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
