@@ -50,7 +50,7 @@ from ...instances.check import at_least
 from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
 from .prices import LEAST, Climb, Progress, around, cut_in_two
-from .reward_core import most_gains, most_gains_exactly
+from .reward_core import most_gains
 from .rounding import float_above
 
 __all__ = ["reward_bound"]
@@ -254,7 +254,7 @@ class _Dual:
         """Return minus the bound, and its change with each price."""
         gains, bought = most_gains(*self._columns, self.edges, prices)
         room = self.room
-        return -float(gains + room @ prices), bought - room
+        return -float(np.cumsum(gains)[-1] + room @ prices), bought - room
 
     def halved(self) -> tuple[_Dual, Ints]:
         """The same with each interval cut in two, and in which one each lies now."""
@@ -304,7 +304,7 @@ def _compiled_gains(options: _Options, edges: Ints, prices: list[int], scale: in
     below = np.array(options.below)
     worth = np.array(options.value) * scale * np.repeat(below, counts)
     first = np.searchsorted(edges, options.start, side="right") - 1
-    gains = most_gains_exactly(
+    gains, _ = most_gains(
         options.start, options.need, options.speed, np.array(options.above), first, options.ptr,
         options.stop, worth, edges, np.array(prices),
     )  # fmt: skip

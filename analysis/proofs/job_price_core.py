@@ -54,14 +54,6 @@ def costs_of_jobs(
 
 
 @inner
-def _choose(item: int, then: Ints, chosen: Floats) -> None:
-    """Note the gangs of a bundle as chosen."""
-    while item >= 0:
-        chosen[item] = 1
-        item = then[item]
-
-
-@inner
 def _tied(size: int, spare: int, per: int, worth: Numbers, head: Ints, then: Ints) -> int:
     """Tie those after the first `spare` into bundles of `per`; returns how many there are."""
     made = 0
@@ -80,10 +72,12 @@ def _tied(size: int, spare: int, per: int, worth: Numbers, head: Ints, then: Int
 
 @inner
 def _knapsack(
-    places: int, size: int, unit: int, worth: Numbers, width: Ints, head: Ints, best: Numbers,
-    then: Ints, chosen: Floats,
+    places: int, size: int, unit: int, worth: Numbers, width: Ints, best: Numbers, taken: Ints
 ) -> Any:  # fmt: skip
-    """The largest sum of worths that fits so many places of `unit` GPUs; row k has the first k."""
+    """The largest sum of worths that fits so many places of `unit` GPUs, and what is taken.
+
+    Row k is of the first k.
+    """
     best[0, : places + 1] = 0
     for k in range(size):
         own, more = width[k] // unit, worth[k]
@@ -93,9 +87,8 @@ def _knapsack(
                 best[k + 1, q] = best[k, q - own] + more
     left = places
     for k in range(size - 1, -1, -1):
-        if best[k + 1, left] > best[k, left]:
-            _choose(head[k], then, chosen)
-            left -= width[k] // unit
+        taken[k] = best[k + 1, left] > best[k, left]
+        left -= taken[k] * (width[k] // unit)
     return best[size, places]
 
 
@@ -115,6 +108,7 @@ def worth_of_sets(
         most = max(most, ptr[i + 1] - ptr[i])
     worth, width = np.zeros(most, dtype=prices.dtype), np.zeros(most, dtype=np.int64)
     head, then = np.zeros(most, dtype=np.int64), np.full(prices.size, -1)
+    taken, picked = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
     step, best = np.zeros(most + 1, dtype=np.int64), np.zeros((0, 0), dtype=prices.dtype)
     chosen[:] = 0
     for i in range(ptr.size - 1):
@@ -127,7 +121,7 @@ def worth_of_sets(
             chosen[place[low:high]] = 1
             worths[i] = total
             continue
-        total, room, size, k = 0 * total, gpus, 0, low
+        total, room, size, k, count = 0 * total, gpus, 0, low, 0
         step[high - low] = 0
         for later in range(high - 1, low - 1, -1):
             step[later - low] = np.gcd(step[later + 1 - low], gang[place[later]])
@@ -149,7 +143,8 @@ def worth_of_sets(
             spare = min(spare, size)
             for item in range(spare):
                 total += worth[item]
-                _choose(head[item], then, chosen)
+                picked[count] = head[item]
+                count += 1
             if k == high:
                 size = 0
                 break
@@ -167,5 +162,14 @@ def worth_of_sets(
                 k += 1
             if best.shape[0] <= size or best.shape[1] <= room // unit:
                 best = np.zeros((most + 1, gpus // unit + 1), dtype=prices.dtype)
-            total += _knapsack(room // unit, size, unit, worth, width, head, best, then, chosen)
+            total += _knapsack(room // unit, size, unit, worth, width, best, taken)
+            for item in range(size):
+                if taken[item]:
+                    picked[count] = head[item]
+                    count += 1
         worths[i] = total
+        for p in range(count):  # bundles are chains
+            item = picked[p]
+            while item >= 0:
+                chosen[item] = 1
+                item = then[item]

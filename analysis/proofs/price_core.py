@@ -129,16 +129,14 @@ def _wait(
 
 @tiered(seconds=2, most=200_000)
 def _sweep_all(
-    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
-    values: Floats, held: Ints, bought: Floats, completions: Ints, costs: Floats,
-) -> float:  # fmt: skip
-    total = 0.0
+    release: Ints, need: Ints, weight: Numbers, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
+    values: Numbers, held: Ints, bought: Floats, completions: Ints, costs: Numbers,
+) -> None:  # fmt: skip
     for j in range(release.size):
-        best, at, top, rest = sweep(
+        costs[j], at, top, rest = sweep(
             release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
         )
-        total += best
-        completions[j], costs[j] = at, best
+        completions[j] = at
         k, t = max(first[j], 0), release[j]
         while t < at:
             end = min(ends[k], at)
@@ -148,7 +146,6 @@ def _sweep_all(
                 bought[k] += gang[j] * rest
             t = end
             k += 1
-    return total
 
 
 def _by_rank(edges: Ints, prices: Numbers) -> tuple[Ints, Ints, Numbers, Ints]:
@@ -171,44 +168,29 @@ def evaluate(
 
     The interval in which a job is released counts from 1, and 0 is before the first edge.
     """
-    total, bought, completions, _ = answers(release, need, weight, gang, first, edges, prices)
-    return total, bought, completions
+    costs, bought, completions = answers(release, need, weight, gang, first, edges, prices)
+    return float(np.cumsum(costs)[-1]), bought, completions
 
 
 def answers(
-    release: Ints, need: Ints, weight: Floats, gang: Ints, first: Ints, edges: Ints,
-    prices: Floats,
-) -> tuple[float, Floats, Ints, Floats]:  # fmt: skip
-    """The same, and the least cost of each job."""
+    release: Ints, need: Ints, weight: Numbers, gang: Ints, first: Ints, edges: Ints,
+    prices: Numbers,
+) -> tuple[Numbers, Floats, Ints]:  # fmt: skip
+    """The least cost of each job instead of their sum; in integers if prices and weights are."""
     bought, completions = np.zeros(prices.size + 2), np.empty(release.size, dtype=np.int64)
-    costs = np.empty(release.size)
-    total = _sweep_all(
+    costs = np.zeros(release.size, dtype=prices.dtype)
+    _sweep_all(
         release, need, weight, gang, first, *_by_rank(edges, prices), bought, completions, costs
     )
-    return total, bought[1:-1], completions, costs
-
-
-@tiered(seconds=2, most=200_000)
-def _sweep_exactly(
-    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, ends: Ints, ranks: Ints,
-    values: Ints, held: Ints,
-) -> tuple[int, int]:  # fmt: skip
-    low = high = 0
-    for j in range(release.size):
-        best, _, _, _ = sweep(
-            release[j], need[j], weight[j], gang[j], first[j], ends, ranks, values, held
-        )
-        low += best & 0xFFFFFFFF
-        high += best >> 32
-    return low, high
+    return costs, bought[1:-1], completions
 
 
 def evaluate_exactly(
     release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints
-) -> tuple[int, int]:
-    """The sum of the jobs' least costs in integers, as a low part and a high one times 2**32."""
-    low, high = _sweep_exactly(release, need, weight, gang, first, *_by_rank(edges, prices))
-    return int(low), int(high)
+) -> int:
+    """The sum of the jobs' least costs in integers, each of which fits 64 bits."""
+    costs, _, _ = answers(release, need, weight, gang, first, edges, prices)
+    return sum(costs.tolist())
 
 
 @inner

@@ -194,14 +194,15 @@ class Dual:
 
     def answer(self, prices: Floats) -> tuple[float, Floats, Ints]:
         """Return these, and when each job is complete where it costs least."""
-        total, bought, ends, _ = self._answers(prices)
+        costs, bought, ends = self._answers(prices)
+        total = np.cumsum(costs)[-1]
         return float(total - self.room @ prices), bought - self.room, ends
 
     def costs(self, prices: Floats) -> Floats:
         """Return the least cost of each job."""
-        return self._answers(prices)[3]
+        return self._answers(prices)[0]
 
-    def _answers(self, prices: Floats) -> tuple[float, Floats, Ints, Floats]:
+    def _answers(self, prices: Floats) -> tuple[Floats, Floats, Ints]:
         own = self.release, self.need, self.weight, self.gang, self.first
         return answers(*own, self.edges, prices)
 
@@ -384,12 +385,12 @@ def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int
     over = zip(problem.weights, problem.divisors(), strict=True)
     times, part = scale.numerator, scale.denominator * problem.scale
     weights = [w * times // (part * d) for w, d in over]
-    low, high = evaluate_exactly(
+    cost = evaluate_exactly(
         dual.release, dual.need, np.array(weights), dual.gang, dual.first, dual.edges,
         np.array(parts),
     )  # fmt: skip
     room = sum(q * t for q, t in zip(parts, np.diff(dual.edges).tolist(), strict=True))
-    total = (int(high) << 32) + int(low) - dual.gpus * room
+    total = cost - dual.gpus * room
     whole = [q * scale.denominator for q in parts]
     proof = _certificate((dual.edges + since).tolist(), whole, scale.numerator)
     return price_bounded(problem, METHOD, proof, Fraction(total) / scale)

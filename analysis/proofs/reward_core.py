@@ -6,13 +6,13 @@ import numpy as np
 
 from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
-from .price_core import drop_top, sift_up
+from .price_core import Numbers, drop_top, sift_up
 
 
 @inner
 def _sweep(
     start: int, need: int, speed: int, gang: float, first: int, low: int, high: int, stop: Ints,
-    worth: Floats, edges: Ints, prices: Floats, price: Floats, amount: Ints, place: Ints,
+    worth: Numbers, edges: Ints, prices: Numbers, price: Numbers, amount: Ints, place: Ints,
 ) -> tuple[float, int, int]:  # fmt: skip
     """The most gain of the rows `low` to `high`, its row, and how many pieces are held at the last.
 
@@ -54,23 +54,24 @@ def _sweep(
 
 @compiled
 def most_gains(
-    start: Ints, need: Ints, speed: Ints, gang: Floats, first: Ints, ptr: Ints, stop: Ints,
-    worth: Floats, edges: Ints, prices: Floats,
-) -> tuple[float, Floats]:  # fmt: skip
-    """The sum of what the jobs gain at most, and the GPU seconds that they buy of each interval."""
+    start: Ints, need: Ints, speed: Ints, gang: Numbers, first: Ints, ptr: Ints, stop: Ints,
+    worth: Numbers, edges: Ints, prices: Numbers,
+) -> tuple[Numbers, Floats]:  # fmt: skip
+    """What each job gains at most, and the GPU seconds that they buy of each interval.
+
+    In integers if gangs, worths and prices are.
+    """
     room = prices.size + np.max(np.diff(ptr)) + 4
-    price, amount = np.empty(room), np.empty(room, dtype=np.int64)
+    price, amount = np.empty(room, dtype=prices.dtype), np.empty(room, dtype=np.int64)
     place = np.empty(room, dtype=np.int64)
-    bought = np.zeros(prices.size)
-    total = 0.0
+    bought, gains = np.zeros(prices.size), np.zeros(start.size, dtype=prices.dtype)
     for j in range(start.size):
-        best, row, size = _sweep(
+        gains[j], row, size = _sweep(
             start[j], need[j], speed[j], gang[j], first[j], ptr[j], ptr[j + 1], stop, worth, edges,
             prices, price, amount, place,
         )  # fmt: skip
         if row < 0:
             continue
-        total += best
         if row + 1 < ptr[j + 1]:
             _, _, size = _sweep(
                 start[j], need[j], speed[j], gang[j], first[j], row, row + 1, stop, worth, edges,
@@ -78,22 +79,4 @@ def most_gains(
             )  # fmt: skip
         for i in range(size):
             bought[place[i]] += gang[j] * amount[i]
-    return total, bought
-
-
-@compiled
-def most_gains_exactly(
-    start: Ints, need: Ints, speed: Ints, gang: Ints, first: Ints, ptr: Ints, stop: Ints,
-    worth: Ints, edges: Ints, prices: Ints,
-) -> Ints:  # fmt: skip
-    """What each job gains at most, in integers."""
-    room = prices.size + np.max(np.diff(ptr)) + 4
-    price, amount = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    place = np.empty(room, dtype=np.int64)
-    gains = np.empty(start.size, dtype=np.int64)
-    for j in range(start.size):
-        gains[j], _, _ = _sweep(
-            start[j], need[j], speed[j], gang[j], first[j], ptr[j], ptr[j + 1], stop, worth, edges,
-            prices, price, amount, place,
-        )  # fmt: skip
-    return gains
+    return gains, bought

@@ -268,12 +268,12 @@ def _exact_bound(problem: SharingIncentive, whole: _Dual, point: Floats, since: 
     shares = [int(Fraction(share) * scale) for share in users.tolist()]
     c = int(everyone * scale)
     weights = np.array(shares, dtype=np.int64)[members.user] + c
-    low, high = evaluate_exactly(
+    cost = evaluate_exactly(
         dual.release, dual.need, weights, dual.gang, dual.first, dual.edges,
         np.array(prices, dtype=np.int64),
     )  # fmt: skip
     room = sum(q * t for q, t in zip(prices, np.diff(dual.edges).tolist(), strict=True))
-    total = (high << 32) + low - dual.gpus * room
+    total = cost - dual.gpus * room
     return _bound(problem, (dual.edges + since).tolist(), prices, shares, c, total)
 
 

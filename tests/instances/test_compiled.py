@@ -410,7 +410,7 @@ def test_prices_machines_and_pools_are_alike_to_64_bits(rows: Any, data: Any) ->
     prices = np.array([data.draw(price) for _ in edges[1:]], dtype=np.int64)
     first = np.searchsorted(edges, release, side="right")
     jobs = release, need, gang, gang, first
-    assert_equal(*both(lambda: price_core.evaluate_exactly(*jobs, edges, prices)))
+    assert_equal(*both(lambda: price_core.answers(*jobs, edges, prices)))
     floats = release, need, 1 / gang, gang, first
     assert_equal(*both(lambda: price_core.evaluate(*floats, edges, prices / 7)))
     assert_equal(*both(lambda: fast_machine.run(release, need)))
