@@ -264,13 +264,19 @@ def more(files: Path) -> Path:
     return files
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files but what Python keeps of a module that it has imported."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if path.parent.name != "__pycache__"}
+
+
 @pytest.mark.parametrize("line", BAD)
 def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, more: Path, line: str) -> None:
     text = BAD[line]
     for name, meaning in SHORT.items():
         line = line.replace(name, meaning)
-    before = {path: path.read_bytes() for path in more.rglob("*") if path.is_file()}
+    before = contents(more)
     args = [re.sub(r"^F\b", str(more), arg) for arg in shlex.split(line)]
     assert_refused(gangsched_(*args), re.sub(r"\bF(?=[/:])", "files", text))
-    assert {path: path.read_bytes() for path in more.rglob("*") if path.is_file()} == before
+    assert contents(more) == before
     assert os.listdir() == ["files"]
