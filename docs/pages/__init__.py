@@ -64,4 +64,5 @@ def known_to(policies: Iterable[str]) -> str:
     from gangsched.solvers.policy import information_of
 
     names = [name for name in policies if information_of(policy(name)[1]) is not None]
-    return f"known when jobs come: {', '.join(names)}; others use none" if names else "none used"
+    said = f"run times when jobs come, for {', '.join(names)}; others use none"
+    return said if names else "none used"

@@ -27,7 +27,7 @@ def conditions(study: Study, instances: Sequence[str]) -> Conditions:
 def _information(study: Study, instance: str) -> str:
     rows = {row.policy for row in study.rows if row.instance == instance}
     priced = " and ".join(one for one in (ASTRAEA, BATCH) if one in rows)
-    said = "known work and utility of a job when it comes"
+    said = "work and utility of a job when it comes"
     said += f", {priced} highest prices over all jobs too"
     return said + f", {LIST} all jobs in advance" * (LIST in rows)
 

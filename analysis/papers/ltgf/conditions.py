@@ -47,7 +47,8 @@ def _information(study: Study, instances: Sequence[str], policies: Policies) -> 
     rows = dict.fromkeys(row.policy for row in study.rows if row.instance in {*instances})
     known = {label: make() for label, make in policies.items() if label in rows}
     knows = [label for label, made in known.items() if information_of(made) is not None]
-    return f"known when jobs come: {'; '.join(knows)}; others use none" if knows else "none used"
+    names = "; ".join(knows)
+    return f"run times when jobs come, for {names}; others use none" if knows else "none used"
 
 
 def _seeds(facts: Mapping[str, Mapping[str, Any]]) -> str:

@@ -29,7 +29,7 @@ def conditions(study: Study, variants: Sequence[str]) -> Conditions:
     rest = "; none of mean completion" * ("mean_completion" in study.measures)
     where = "in brackets" if study.axis else "in the table"
     return Conditions(
-        information="known, all jobs at slot 0",
+        information="all jobs at slot 0",
         seeds=f"{seed_range(settings['seeds'])}, means{random}",
         excluded=f"{left_out([0])}; {late} of {runs} runs beyond T, which count as T",
         parameters=f"{settings['jobs']} jobs on {servers} servers of {sizes} GPUs, T = "

@@ -40,7 +40,7 @@ def _without_runs(study: Study, instances: Sequence[str]) -> Conditions:
         parameters = f"queues of {', '.join(f'{n:,}' for n in facts['jobs'])} jobs, one selection"
         gap = study.has(instances, "gap")
         return Conditions(
-            information="known", seeds="0", excluded=left_out([0]), parameters=parameters,
+            information="run times", seeds="0", excluded=left_out([0]), parameters=parameters,
             certificate="certified gap in the table, of a verified bound" if gap else UNRANKED,
         )  # fmt: skip
     if name == TRAININGS:
