@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from itertools import combinations
 from random import Random
+from struct import pack
 from typing import Any
+from zlib import compress
 
 import numpy as np
 import pytest
@@ -96,29 +99,35 @@ def test_many_gangs_of_powers_of_two_need_no_table() -> None:
 # --- the least costs ------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6))
-def test_least_costs_are_those_of_every_completion(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    edges = np.unique(rng.integers(0, 30, 9))
-    count = edges.size - 1
-    first = int(rng.integers(0, count)) if count > 0 else 0
-    own = rng.integers(0, 20, max(count - first, 0))
-    release = int(rng.integers(0, edges[-1] + 3))
-    need, rate = int(rng.integers(1, 9)), int(rng.integers(1, 6))
-    priced = np.zeros(60, dtype=np.int64)
-    for k, price in enumerate(own):
-        priced[edges[first + k] : edges[first + k + 1]] = price
-    wanted = min(
-        rate * length + int(np.sort(priced[release : release + length])[:need].sum())
-        for length in range(need, 60 - release)
-    )
-    bought, costs = np.zeros(own.size), np.zeros(1, dtype=np.int64)
-    where = np.array([0, own.size]), np.array([first]), edges
-    costs_of_jobs(
-        np.array([release]), np.array([need]), np.array([rate]), *where, own, bought, costs
-    )
-    assert costs[0] == wanted
-    assert (bought <= np.diff(edges)[first : first + own.size]).all()
+def test_least_costs_are_those_of_every_completion_and_what_is_bought_is_their_slope() -> None:
+    partly = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        edges = np.unique(rng.integers(0, 30, 9))
+        count = edges.size - 1
+        first = int(rng.integers(0, count)) if count > 0 else 0
+        own = rng.integers(0, 20, max(count - first, 0))
+        release = int(rng.integers(0, edges[-1] + 3))
+        need, rate = int(rng.integers(1, 9)), int(rng.integers(1, 6))
+        job = np.array([release]), np.array([need]), np.array([rate])
+        where = np.array([0, own.size]), np.array([first]), edges
+        bought, cost = np.zeros(own.size), np.zeros(1, dtype=np.int64)
+        costs_of_jobs(*job, *where, own, bought, cost)
+        priced = np.zeros(60, dtype=np.int64)
+        for k, price in enumerate(own):
+            priced[edges[first + k] : edges[first + k + 1]] = price
+        assert cost[0] == min(
+            rate * length + int(np.sort(priced[release : release + length])[:need].sum())
+            for length in range(need, 60 - release)
+        )
+        lengths = np.diff(edges)[first : first + own.size]
+        assert (bought <= lengths).all()
+        partly += bool(((bought > 0) & (bought < lengths)).any())
+        for step in np.eye(own.size, dtype=np.int64):
+            paid = np.zeros(1, dtype=np.int64)
+            costs_of_jobs(*job, *where, own + step, np.zeros(own.size), paid)
+            assert paid[0] <= cost[0] + bought @ step
+    assert partly > 20
 
 
 # --- certificates ---------------------------------------------------------------------------------
@@ -165,6 +174,15 @@ def test_what_cannot_be_read_is_refused_by_name(field: str, value: Any, said: st
     proof = {**bound.certificate, field: value}
     with pytest.raises(InvalidCertificate, match=said):
         gs.verify_bound(problem, gs.Bound(1, bound.method, proof))
+
+
+def test_a_negative_price_is_refused() -> None:
+    problem = crowd()
+    bound = job_price_bound(problem, rounds=5, intervals=40)
+    below = [-1, 1] + [0] * (sum(bound.certificate["counts"]) - 2)
+    packed = b64encode(compress(pack(f"<{len(below)}q", *below))).decode()
+    with pytest.raises(InvalidCertificate, match="prices has a number below 0"):
+        gs.verify_bound(problem, gs.Bound(1, bound.method, {**bound.certificate, "prices": packed}))
 
 
 def test_bad_calls_are_refused_and_limits_kept() -> None:
