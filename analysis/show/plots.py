@@ -30,20 +30,21 @@ from ...instances.display import visible
 from ...instances.io import write_file
 from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
-from ...solvers.result import Bound
+from ...solvers.result import Bound, Result
 from ..comparing.comparison import ratio as certified
 from .columns import shown_bound, shown_ratio
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Comparison, Row
 
-__all__ = ["gantt", "overview", "ratio", "save", "to_svg"]
+__all__ = ["bracket", "gantt", "overview", "ratio", "save", "to_svg"]
 
 INK, MUTED, TRACK, PAPER = "#1b1f24", "#5b6570", "#eceff2", "#fefefe"
 ACCENT, BOUND = "#2b7a9e", "#b5450f"
 EDGE = (1.0, 1.0, 1.0, 0.62)  # of bars, and of the hatching of jobs that span nodes
 WIDTH = 9.0  # inches of every figure
 NAMED_JOBS = 40  # more jobs than this get no names
+SOONEST, LONG = 1e-3, 20  # second over time; how many times as long needs a logarithmic axis
 LONGEST = 92  # characters of a line below a picture, or of a headline
 #: fonts that have other scripts than the usual one, where they are installed
 SCRIPTS = (
@@ -154,6 +155,41 @@ def overview(comparison: Comparison) -> Figure:
     _paint_ratio(_Panel(figure, below, above), comparison)
     _paint_gantt(_Panel(figure, 0.0, below), chart, best.solver)
     return figure
+
+
+def bracket(result: Result[Any]) -> Figure:
+    """Draw how the best solution and the bound come together over time.
+
+    Parameters
+    ----------
+    result : Result
+        Of any solver that keeps a history, such as :func:`gangsched.solve_exact`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Both as steps over seconds, on a logarithmic axis where improvements took long; the optimum
+        lies in the shaded part.
+
+    Raises
+    ------
+    ValueError
+        If the result has no history.
+
+    Examples
+    --------
+    >>> from gangsched import Instance, Job, solve_exact
+    >>> from gangsched.formulations import CompletionTime
+    >>> jobs = [Job(id=i, gpus=2, work=1) for i in "abc"]
+    >>> found = solve_exact(CompletionTime(Instance(Cluster.of_sizes([3]), jobs)))
+    >>> [text.get_text() for text in bracket(found).texts]
+    ['exact: best 6, bound 6: optimal']
+    """
+    if not result.history:
+        raise ValueError(f"bracket: the result of {result.solver} has no history")
+    panel = _Panel.alone(3.6)
+    _paint_bracket(panel, result)
+    return panel.figure
 
 
 def worth(schedule: Schedule, place: Any, bound: Bound | None) -> str:
@@ -359,6 +395,42 @@ def _caption(comparison: Comparison) -> list[str]:
     return lines
 
 
+# --- bracket -------------------------------------------------------------------------------------
+
+
+def _paint_bracket(panel: _Panel, result: Result[Any]) -> None:
+    axes = panel.axes(left=1.0, right=1.4, top=0.45, bottom=0.5)
+    rows = [*result.history, (max(result.runtime, result.history[-1][0]), *result.history[-1][1:])]
+    seconds, *sides = np.array(rows, dtype=float).T
+    seconds = np.maximum(seconds, SOONEST)
+    axes.fill_between(seconds, sides[0], sides[1], step="post", color=TRACK, linewidth=0)
+    marks = ("best", ACCENT, result.objective), ("bound", BOUND, result.bound)
+    for side, (name, colour, last) in zip(sides, marks, strict=True):
+        axes.step(seconds, side, where="post", color=colour, linewidth=1.6)
+        if last is not None:
+            place = {"xycoords": "data", "color": colour, "size": 9}
+            shift = 4 if (name == "best") is (result.sense is Sense.MIN) else -10
+            note(axes, f"{name} {side[-1]:.7g}", (seconds[-1], side[-1]), (6, shift), **place)
+    if seconds[-1] > LONG * seconds[0]:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.set_xlim(seconds[0], seconds[-1])
+    else:
+        axes.set_xlim(0, seconds[-1])
+    axes.set_xlabel("seconds")
+    axes.spines[["left", "bottom"]].set(visible=True, color=INK)
+    panel.headline(_bracket_title(result))
+
+
+def _bracket_title(result: Result[Any]) -> str:
+    """Say what both sides came to, and what follows."""
+    best, bound = result.objective, result.bound
+    text = f"{result.solver}: " + ("no solution" if best is None else f"best {_exact(best)}")
+    text += ", no bound" if bound is None else f", bound {shown_bound(bound.value, result.sense)}"
+    return text if best is None or bound is None else text + _proven(best, bound, result.sense)
+
+
 # --- gantt ---------------------------------------------------------------------------------------
 
 
@@ -399,16 +471,20 @@ class _Chart:
         low = self.sense is Sense.MIN
         if self.bound is None:
             return text if self.goal.end else f"{text}, {'less' if low else 'more'} is better"
-        times = certified(self.value, self.bound, self.sense)
         most = shown_bound(self.bound.value, self.sense, digits=7)
         text += f", bound {most}" if low else f" of at most {most}"
-        text += f" ({self.bound.method})"
-        if self.value == self.bound.value:
-            return f"{text}: optimal"
-        if times is None:
-            return text
-        shown = f"at most {shown_ratio(times)} times"
-        return f"{text}: {shown} the optimum" if low else f"{text}: the optimum is {shown} it"
+        return f"{text} ({self.bound.method}){_proven(self.value, self.bound, self.sense)}"
+
+
+def _proven(value: float, bound: Bound, sense: Sense) -> str:
+    """What the bound says of the value, after a colon; nothing where no ratio is."""
+    if value == bound.value:
+        return ": optimal"
+    times = certified(value, bound, sense)
+    if times is None:
+        return ""
+    shown = f"at most {shown_ratio(times)} times"
+    return f": {shown} the optimum" if sense is Sense.MIN else f": the optimum is {shown} it"
 
 
 def _exact(value: float) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -328,3 +329,39 @@ def test_names_of_any_script_are_drawn_without_a_warning(kind: str, tmp_path: Pa
         text = (tmp_path / "names.svg").read_text("utf-8")
         assert "\u5f20\u4e09 \u0905\u0928\u093f\u0932 " in text
         assert r"\x1b]0;x\x07 \u202eeve" in text
+
+
+# --- bracket -------------------------------------------------------------------------------------
+
+
+def closing(*history: tuple[float, float | None, float | None], runtime: float) -> Result[Any]:
+    made = Result.of(
+        HAND, solver="closing", solution=sjf_bco(HAND).solution, stop=Stop.COMPLETED,
+        bound=Bound(3, "by hand"), runtime=runtime,
+    )  # fmt: skip
+    return replace(made, history=history)
+
+
+def test_a_bracket_has_both_sides_as_steps_and_shades_what_is_between() -> None:
+    history = (1.0, None, 1.0), (2.0, 8.0, 1.0), (3.0, 6.0, 3.0)
+    figure = plots.bracket(closing(*history, runtime=4.0))
+    best, bound = figure.axes[0].lines
+    assert np.array_equal(best.get_xdata(), [1, 2, 3, 4])
+    assert np.array_equal(best.get_ydata(), [np.nan, 8, 6, 6], equal_nan=True)
+    assert np.array_equal(bound.get_ydata(), [1, 1, 3, 3])
+    assert {best.get_drawstyle(), bound.get_drawstyle()} == {"steps-post"}
+    (shaded,) = figure.axes[0].collections
+    assert shaded.get_paths()[0].get_extents().extents.tolist() == [2, 1, 4, 8]
+    assert "closing: best 4, bound 3: at most 1.334 times the optimum" in words(figure)
+    assert figure.axes[0].get_xscale() == "linear"
+
+
+def test_a_bracket_that_takes_long_to_close_is_drawn_over_the_logarithm_of_time() -> None:
+    axes = plots.bracket(closing((0.0, 5, 1), (0.1, 4, 3), runtime=9.0)).axes[0]
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlim() == (0.001, 9)
+
+
+def test_without_a_history_there_is_no_bracket_to_draw() -> None:
+    with pytest.raises(ValueError, match="bracket: the result of closing has no history"):
+        plots.bracket(closing(runtime=1.0))
