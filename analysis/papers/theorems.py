@@ -1,4 +1,4 @@
-"""The papers' claims as executable statements, with verdicts.
+"""The papers' claims, and those behind our bounds, as executable statements with verdicts.
 
 Each claim states what a paper (or a correction of it) says, computes both sides of it on any small
 case, and carries the counterexamples that refute it, or a mutant, a stronger statement that its
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .bound_claims import BOUNDS
 from .claim import Claim, ClaimRun, Mutant, Sides, Verdict, run
 from .gandiva_fair.claims import TRADING
 from .gandiva_fair.stride_claims import STRIDE
@@ -21,13 +22,14 @@ from .unisched.claims import UNISCHED
 
 __all__ = ["CLAIMS", "Claim", "ClaimRun", "Mutant", "Sides", "Verdict", "run", "verdicts"]
 
-#: claims by the paper that they are about
+#: claims by what they are about
 PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
     "Yu et al. 2022": RAR_DDLS,
     "Ye et al. 2022": LTGF,
     "Gao et al. 2024": UNISCHED,
     "Wang et al. 2023": IRMP,
     "Chaudhary et al. 2020": (*STRIDE, *TRADING),
+    "Bounds": BOUNDS,
 }
 #: every claim by its id, paper by paper
 CLAIMS: Mapping[str, Claim[Any]] = {

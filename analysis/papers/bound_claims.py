@@ -1,0 +1,172 @@
+"""The theorems behind the bounds of completion times by prices, of which no paper is the source.
+
+M GPUs; job j is a gang of g_j GPUs that needs p_j seconds from its release r_j on and costs C - r_j
+if it completes at C; pi(t) is a price of a GPU second, rho_j(t) one of a second of all GPUs of job
+j. :mod:`gangsched.analysis.proofs.prices` and :mod:`gangsched.analysis.proofs.job_prices` have the
+theorems. Here what jobs cost and what sets are worth is found by trying everything, second by
+second, and so is the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .claim import Claim, Mutant, Sides, claims_of, less
+
+__all__ = ["BOUNDS", "Priced"]
+
+Rng = np.random.Generator
+MOST = 6  #: the largest price
+CLIMB = 300  #: changes of a price that are tried
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Gangs, and a price of each in each second.
+
+    Parameters
+    ----------
+    gpus : int
+        M.
+    jobs : tuple of (int, int, int)
+        r_j, p_j and g_j of each.
+    prices : tuple of tuple of int
+        rho_j(t) of each job, or pi(t) alone; there is none in later seconds.
+    """
+
+    gpus: int
+    jobs: tuple[tuple[int, int, int], ...]
+    prices: tuple[tuple[int, ...], ...]
+
+    def own_prices(self) -> Priced:
+        """Return the same with rho_j = g_j pi."""
+        (pi,) = self.prices
+        return replace(self, prices=tuple(tuple(g * q for q in pi) for _, _, g in self.jobs))
+
+    def bound(self, gpus: int | None = None) -> int:
+        """Return the least costs less what the dearest sets that fit so many GPUs are worth."""
+        room = self.gpus if gpus is None else gpus
+        sets = [chosen for chosen in self._sets() if sum(self.jobs[j][2] for j in chosen) <= room]
+        worth = sum(
+            max(sum(self.prices[j][t] for j in chosen) for chosen in sets)
+            for t in range(len(self.prices[0]))
+        )
+        return sum(map(_least_cost, self.jobs, self.prices)) - worth
+
+    def gpu_bound(self, gpus: int | None = None) -> int:
+        """Return the same for prices of GPUs, of which so many are there."""
+        room = self.gpus if gpus is None else gpus
+        return sum(map(_least_cost, self.jobs, self.own_prices().prices)) - room * sum(
+            self.prices[0]
+        )
+
+    def optimum(self) -> int:
+        """Return the least sum of C_j - r_j."""
+        return _optimum(self.gpus, self.jobs)
+
+    def _sets(self) -> Iterator[tuple[int, ...]]:
+        every = range(len(self.jobs))
+        return (chosen for n in range(len(self.jobs) + 1) for chosen in combinations(every, n))
+
+
+def _least_cost(job: tuple[int, int, int], prices: Sequence[int]) -> int:
+    """The least over C of C - r_j and the cheapest p_j seconds until then."""
+    release, need, _ = job
+    later = [*prices[release:], *[0] * need]
+    return min(at + sum(sorted(later[:at])[:need]) for at in range(need, len(later) + 1))
+
+
+@cache
+def _optimum(gpus: int, jobs: tuple[tuple[int, int, int], ...]) -> int:
+    """The least sum of flow times, by all sets that can run in each second."""
+
+    @cache
+    def best(t: int, left: tuple[int, ...]) -> int:
+        if not any(left):
+            return 0
+        ready = [j for j, (release, _, _) in enumerate(jobs) if left[j] and release <= t]
+        after = [
+            best(t + 1, tuple(r - (j in chosen) for j, r in enumerate(left)))
+            for n in range(bool(ready), len(ready) + 1)
+            for chosen in combinations(ready, n)
+            if sum(jobs[j][2] for j in chosen) <= gpus
+        ]
+        return len(ready) + min(after)
+
+    return best(0, tuple(need for _, need, _ in jobs))
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def _draw(rng: Rng, *, own: bool) -> Priced:
+    """Three gangs, and prices that are changed one by one as long as the bound does not fall."""
+    gpus = int(rng.integers(2, 5))
+    jobs = tuple(
+        (int(rng.integers(3)), int(rng.integers(1, 4)), int(rng.integers(1, gpus + 1)))
+        for _ in range(3)
+    )
+    until = max(r for r, _, _ in jobs) + sum(p for _, p, _ in jobs)
+    now = Priced(gpus, jobs, ((0,) * until,) * (len(jobs) if own else 1))
+    value = _value(now)
+    for _ in range(CLIMB):
+        prices = np.array(now.prices)
+        at, price = int(rng.integers(until)), int(rng.integers(MOST + 1))
+        prices[rng.integers(len(prices)), at : at + int(rng.integers(1, 4))] = price
+        other = replace(now, prices=tuple(map(tuple, prices.tolist())))
+        if _value(other) >= value:
+            now, value = other, _value(other)
+    return now
+
+
+def _value(case: Priced) -> int:
+    """What its prices prove."""
+    return case.bound() if len(case.prices) == len(case.jobs) else case.gpu_bound()
+
+
+# --- the claims ----------------------------------------------------------------------------------
+
+
+def _proves(case: Priced, taken: int = 0) -> Sides:
+    """The bound of its prices for so many GPUs less than there are, and the optimum."""
+    own = len(case.prices) == len(case.jobs)
+    made = case.bound if own else case.gpu_bound
+    return Sides(made(case.gpus - taken), case.optimum())
+
+
+def _stronger(case: Priced) -> Sides:
+    return Sides(case.gpu_bound(), case.own_prices().bound())
+
+
+proved, _, _ = claims_of("")
+
+# id, place, statement, evidence, check, draw
+BOUNDS: tuple[Claim[Any], ...] = (
+    proved("gpu-prices", "ours",
+        "At any prices of GPU time the jobs' least costs, less what all GPUs are worth, are at "
+        "most the sum of flow times of any schedule.",
+        "what runs is worth at most what all GPUs are",
+        _proves, partial(_draw, own=False),
+        assumptions="gangs may be paused, and fit wherever enough GPUs are free",
+        mutant=Mutant(statement="less what all GPUs but one are worth",
+            check=partial(_proves, taken=1))),
+    proved("job-prices", "ours",
+        "At any prices of the jobs' time their least costs, less what the dearest sets that fit "
+        "are worth, are at most the sum of flow times of any schedule.",
+        "what runs is a set that fits",
+        _proves, partial(_draw, own=True), assumptions="as gpu-prices",
+        mutant=Mutant(statement="sets that fit with a GPU to spare",
+            check=partial(_proves, taken=1))),
+    proved("job-prices-stronger", "ours",
+        "With g_j times the price of a GPU as the price of job j, the second bound is at least "
+        "the first.",
+        "a set that fits has at most M GPUs",
+        _stronger, partial(_draw, own=False), assumptions="as gpu-prices",
+        mutant=Mutant(statement="greater by 1", sides=less(1))),
+)  # fmt: skip
