@@ -51,7 +51,8 @@ from ..solvers.exact import ExactParams, branch_and_bound, form_of, meets
 from ..solvers.history import History
 from ..solvers.result import Bound, Result, Stop
 from ..solvers.signature import solver as declared
-from .proofs.bound import MAKERS, Effort, strengthened
+from .proofs.bound import MAKERS, Effort, no_weaker, strengthened
+from .proofs.verify import verify_bound
 
 __all__ = ["solve_exact"]
 
@@ -125,6 +126,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _listed("smallest-area", "area"),
         _listed("arrival", "arrival"),
         _Heuristic("area-order", "ours.pool.area_order", most=10_000),
+        _Heuristic("configuration-lp", "ours.makespan_configurations.configuration_lp", most=500),
     ),
     SharingIncentive: (_Heuristic("user-order", "ours.user_order.user_order"),),
     DeadlineRewards: (
@@ -187,8 +189,18 @@ class _Known:
                 values[heuristic.name] = str(error)
                 continue
             values[heuristic.name] = self.take(heuristic.name, result.solution)
+            self.accept(result.bound)
             if result.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
+
+    def accept(self, bound: Bound | None) -> None:
+        """Keep a heuristic's own bound where it is the best one and can be proven."""
+        if bound is None or bound.certificate is None or type(self.problem) not in MAKERS:
+            return
+        verify_bound(self.problem, bound)
+        if self.bound is None or not no_weaker(self.problem.sense, self.bound, bound):
+            self.bound = bound
+            self.history.note(bound=bound.value)
 
     def run_longer(self) -> None:
         """Search laminar schedules for longer, where the problem has no model of its size."""

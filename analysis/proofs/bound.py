@@ -18,8 +18,8 @@ LtgfFluid         first duals                  column generation: the        the
                                                optimum up to rounding
 CompletionTime    mean busy times, 16 rounds;  prices climb, 150 steps       64 rounds; intervals
                   SRPT; released work; first                                 halved twice; prices
-                  prices of GPU time, one for                                of up to 10,000 jobs
-                  each GPU model
+                  prices of GPU time, one for                                of up to 10,000 jobs;
+                  each GPU model                                             configurations
 DeadlineRewards   prices of GPU time fall      the same                      prices halved twice
                   from a constant one, 150
                   steps
@@ -258,11 +258,12 @@ def strengthened(
         if best is not None and left is not None and left <= 0:
             continue
         found = maker(problem, None if left is None else max(left, 0.0), on_progress)
-        if best is None or _no_weaker(problem.sense, found, best):
+        if best is None or no_weaker(problem.sense, found, best):
             best = found
     assert best is not None  # every class has a quick maker
     return best
 
 
-def _no_weaker(sense: Sense, one: Bound, other: Bound) -> bool:
+def no_weaker(sense: Sense, one: Bound, other: Bound) -> bool:
+    """Whether a bound proves as much as another."""
     return one.value >= other.value if sense is Sense.MIN else one.value <= other.value

@@ -8,6 +8,7 @@ certificate that :func:`gangsched.verify_bound` replays in integers with other a
 bound                                    measure                         cost for n jobs
 =======================================  ==============================  =====================
 :func:`release_bound`                    makespan                        O(n log n)
+``configurations``                       makespan, on equal GPUs         a linear program
 :func:`srpt_bound`                       completion, flow; equal weights O(n log n)
 :func:`busy_time_bound`                  completion, flow, slowdown      O(n log n) a round
 :func:`.prices.price_bound`              the same, on equal GPUs         O(n intervals) a step
@@ -122,6 +123,7 @@ from numpy.typing import NDArray
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.check import at_least
 from ...instances.model import FULL_SPEED
+from ...solvers.ours.makespan_configurations import makespan_bound
 from ...solvers.ours.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
 from .fast_machine import run
@@ -134,6 +136,8 @@ Floats = NDArray[np.float64]
 
 #: dual feasible functions u_k are tried for k = 0 .. MAX_K, and this many of all are kept
 MAX_K, KEPT = 20, 8
+#: jobs up to which configurations bound a makespan
+MOST_CONFIGURED = 500
 #: parts of 1 that lambda is rounded to
 PARTS = 2**20
 #: units a second of a machine by prices, and what times they stay below
@@ -162,7 +166,8 @@ def online_bound(
         :func:`~gangsched.analysis.proofs.prices.price_bound`.
     own_prices : bool
         Whether each job has a price too, where GPUs are equal and jobs 10,000 at most
-        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`).
+        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 500
+        (:func:`~gangsched.solvers.ours.makespan_configurations.makespan_bound`).
 
     Returns
     -------
@@ -187,7 +192,10 @@ def online_bound(
     5
     """
     if problem.measure == "makespan":
-        return release_bound(problem)
+        best = release_bound(problem)
+        if own_prices and not problem.mixed and 0 < len(problem.jobs) <= MOST_CONFIGURED:
+            best = max(best, makespan_bound(problem, time_limit), key=lambda bound: bound.value)
+        return best
     at_least("busy_time_bound: rounds", rounds, 1)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     found = [srpt_bound(problem)] if _equal_weights(problem) else []
@@ -199,10 +207,10 @@ def online_bound(
         time_limit=time_limit,
         on_progress=on_progress,
     )
-    best = max(bound.value for bound in (*found, priced))
+    beyond = max(bound.value for bound in (*found, priced))
     jobs = _Jobs.of(problem)
     for machine in _busiest(problem, jobs):
-        found += _busy(problem, jobs, machine, rounds, end, best)
+        found += _busy(problem, jobs, machine, rounds, end, beyond)
     found.append(priced)
     if own_prices and not problem.mixed and 0 < len(problem.jobs) <= MOST_JOBS:
         left = None if time_limit is None else end - time.monotonic()

@@ -10,6 +10,9 @@ of integer prices of the GPU models. Any schedule is then one of this machine, w
 
 - ``last job``: a makespan is at least r_j + p_j.
 - ``released work``: at least a release and the time of all sizes that come then or later.
+- ``configuration prices``: for prices of a second of each job, a makespan is at least the last
+  release and what all work is worth, less what the dearest sets of gangs that fit do until then,
+  over what the dearest such set does in a second.
 - ``shortest remaining first``: SRPT is best for the sum of completion times on one machine; C_j is
   also at least r_j + p_j, and the k-th completion at least the k-th least of these.
 - ``mean busy time``: with lambda_j <= 1, that is q_j a_j <= Q w_j, sum w_j C_j is at least what
@@ -37,6 +40,7 @@ from math import ceil, floor, gcd
 from typing import Any
 
 from .fields import (
+    MOST_ROOM,
     BadFile,
     JobColumns,
     Refused,
@@ -199,6 +203,24 @@ def released_work(problem: GangProblem, certificate: Mapping[str, Any]) -> int:
     first = integer(certificate, "release")
     late = [a for a, r in zip(sizes, problem.releases, strict=True) if r >= first]
     return first - (-sum(late) // units) if any(late) else 0
+
+
+def configuration_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> int:
+    """What all work is worth takes so long at the most that gangs which fit do in a second."""
+    problem.require("makespan")
+    if problem.mixed:
+        raise Refused("it is for equal GPUs")
+    prices = integers(certificate.get("prices"), "prices", count=len(problem.gangs))
+    if problem.gpus * len(prices) > MOST_ROOM:
+        raise Refused(f"{len(prices)} jobs x {problem.gpus} GPUs are more than {MOST_ROOM}")
+    worth = sum(price * p for price, p in zip(prices, problem.seconds, strict=True))
+    best, now = [0] * (problem.gpus + 1), 0  # the most that gangs in so many GPUs do in a second
+    for j in problem.order:
+        worth -= best[-1] * (problem.releases[j] - now)
+        now, gang = problem.releases[j], problem.gangs[j]
+        for room in range(problem.gpus, gang - 1, -1):
+            best[room] = max(best[room], best[room - gang] + prices[j])
+    return now + (max(-(-worth // best[-1]), 0) if best[-1] else 0)
 
 
 def shortest_first(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
@@ -426,6 +448,7 @@ def dearest(gangs: list[tuple[int, int]], gpus: int) -> int:
 RULES: Mapping[str, Callable[[GangProblem, Mapping[str, Any]], Number]] = {
     "last job": last_job,
     "released work": released_work,
+    "configuration prices": configuration_prices,
     "shortest remaining first": shortest_first,
     "mean busy time": mean_busy_time,
     "GPU prices": gpu_prices,
