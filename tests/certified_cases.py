@@ -62,8 +62,9 @@ def _completions() -> Iterator[tuple[Any, Any]]:
             for measure in ("makespan", "completion", "flow", "slowdown"):
                 weighted = measure == "flow" and seed == 1
                 yield from certified(CompletionTime(one, measure, weighted=weighted))
-        problem = CompletionTime(same, "slowdown" if seed else "flow")
-        yield problem, job_price_bound(problem, rounds=20, intervals=30).certificate
+        for jobs in (same, heterogeneous.with_speeds(mixed, seed=seed)):
+            problem = CompletionTime(jobs, "slowdown" if seed else "flow")
+            yield problem, job_price_bound(problem, rounds=20, intervals=30).certificate
 
 
 def _queues() -> Iterator[tuple[Any, Any]]:

@@ -165,7 +165,7 @@ def online_bound(
         As `rounds`, `halvings` and `on_progress` of
         :func:`~gangsched.analysis.proofs.prices.price_bound`.
     own_prices : bool
-        Whether each job has a price too, where GPUs are equal and jobs 10,000 at most
+        Whether each job has prices too, where jobs are 10,000 at most
         (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 500
         (:func:`~gangsched.solvers.ours.makespan_configurations.makespan_bound`).
 
@@ -212,7 +212,7 @@ def online_bound(
     for machine in _busiest(problem, jobs):
         found += _busy(problem, jobs, machine, rounds, end, beyond)
     found.append(priced)
-    if own_prices and not problem.mixed and 0 < len(problem.jobs) <= MOST_JOBS:
+    if own_prices and 0 < len(problem.jobs) <= MOST_JOBS:
         left = None if time_limit is None else end - time.monotonic()
         if left is None or left > 0:
             found.append(job_price_bound(problem, time_limit=left, on_progress=on_progress))

@@ -1,33 +1,49 @@
-r"""Lower bounds of completion times by a price of every job, for every policy on one GPU model.
+r"""Lower bounds of completion times by prices of every job, for every policy.
 
-Theorem. Let rho_j(t) >= 0 be any price of a second of job j, all its g_j GPUs together, which needs
-p_j seconds from its release r_j on and costs f_j(C) = w_j (C - r_j) if it completes at C. Let
-kappa_j(C) be the price of the cheapest p_j seconds of [r_j, C). Every preemptive schedule of M GPUs
-has
+There are N_g GPUs of model g. Job j is a gang of D_j GPUs of one model at a time, which does s_jg
+seconds of its work W_j in a second on model g, 0 where it cannot run. It costs f_j(C) = w_j (C -
+r_j) if it completes at C.
 
-    sum_j f_j(C_j)  >=  sum_j min over C of (f_j(C) + kappa_j(C))  -  integral of W(t),
+Theorem. Let rho_jg(t) >= 0 be any price of a second of job j, all its GPUs together, on model g.
+With kappa_j(C) the least of the integral of sum_g rho_jg x_g over rates x_g(t) >= 0, on [r_j, C),
+of which sum_g x_g(t) <= 1, and by which the work is done, the integral of sum_g s_jg x_g is W_j or
+more, every preemptive schedule has
 
-    W(t) = max of sum over j in S of rho_j(t), over the sets S of jobs with sum of g_j <= M.
+    sum_j f_j(C_j)  >=  sum_j min over C of (f_j(C) + kappa_j(C))  -  sum_g (integral of V_g),
 
-    Proof. What runs at a moment t is such a set, and is worth W(t) at most. Job j runs for p_j
-    seconds of [r_j, C_j), worth kappa_j(C_j) or more. So the costs are at least the costs plus what
-    the jobs' seconds are worth less that integral, and each job's sum is at least its least.
+    V_g(t) = max of sum over j in S of rho_jg(t), over the sets S of jobs that can run on model g
+             with sum of D_j <= N_g;    C >= r_j + p_j,    p_j = ceil(W_j / max_g s_jg).
 
-With rho_j = g_j pi it is at least the theorem of :mod:`gangsched.analysis.proofs.prices`: W(t) is M
-pi(t) there, even if no set of gangs fills M GPUs. Prices of jobs know that a wide gang leaves no
-room for narrow ones. They are the dual of the linear program over sets of jobs that run together
-(configurations) with a row for each job and moment; no set has to be listed, as W is a knapsack.
+    Proof. Let x_jg(t) be 1 where job j runs on model g at t, and 0 elsewhere. What runs on a model
+    at a moment is such a set, and worth V_g(t) at most. A gang runs on one model at a time, so
+    sum_g x_jg <= 1; its work is done at C_j, so these rates are among those of kappa_j(C_j), and
+    what it has had is worth that or more. Work that is lost, or done twice, only costs more. So the
+    costs are at least the costs plus what the jobs have had less these integrals, and each job's
+    sum is at least its least; ends are integers, so none is before r_j + p_j.
+
+On one model of speed 1, kappa_j(C) is the price of the cheapest p_j seconds of [r_j, C). With
+rho_jg = D_j pi_g it is at least the theorem of :mod:`gangsched.analysis.proofs.prices` and of
+:mod:`gangsched.analysis.proofs.model_prices`: V_g(t) is N_g pi_g there at most. Prices of jobs know
+that a wide gang leaves no room for narrow ones. On one model they are the dual of the linear
+program over sets of jobs that run together (configurations) with a row for each job and moment; no
+set has to be listed, as V_g is a knapsack. On several models there is one for each, and nothing
+keeps a job out of the sets of two models at once.
 
 Prices
 ------
-Job j has a price in each interval from its release to T_j = r_j + (its least cost at prices of GPU
-time) / w_j, and none later: to complete after T_j costs more than that. They begin with g_j pi, pi
-from a climb of GPU prices on the same intervals. The supergradient in the price of job j in an
-interval is the seconds that j buys of it, less its length where j is in the dearest set that fits.
-It is climbed as prices of GPU time are, on intervals that are halved first where prices are few.
+Job j has prices in each interval from its release to T_j = r_j + (its least cost at prices of GPU
+time) / w_j, and none later: to complete after T_j costs more than that. They begin with D_j pi_g,
+pi_g from a climb of GPU prices on the same intervals. The supergradient in a price of job j is the
+seconds that j buys of the interval, less its length where j is in the model's dearest set that
+fits. It is climbed as prices of GPU time are, on intervals that are halved first where prices are
+few.
 
-The certificate is the list of prices in whole parts, packed. The bound is computed from it in
-integers: all breakpoints are integers, so nothing is lost but the rounding of prices.
+The certificate is the list of prices in whole parts, packed. On one model of speed 1 the bound is
+computed from it in integers: all breakpoints are integers, so nothing is lost but the rounding of
+prices. Otherwise it has some worths a >= 0 of a second of work for each job, by which, as with
+prices of GPU models,
+
+    kappa_j(C)  >=  a W_j - integral over [r_j, C] of max_g (a s_jg - rho_jg)^+.
 """
 
 from __future__ import annotations
@@ -37,27 +53,19 @@ import time
 from base64 import b64encode
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 from zlib import compress
 
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.arrays import Floats, Ints, by_both
-from ...solvers.ours.pool import run_pool
+from ...instances.arrays import Bools, Floats, Ints, by_both
 from ...solvers.result import Bound
 from .job_price_core import costs_of_jobs, worth_of_sets
-from .prices import (
-    BITS,
-    Climb,
-    Dual,
-    Progress,
-    around,
-    best_multiple,
-    edges_between,
-    price_bounded,
-    usual_prices,
-)
+from .model_price_core import Lists
+from .model_prices import ModelDual, climbed_models
+from .prices import BITS, Climb, Dual, Progress, around, climbed, price_bounded
 
 __all__ = ["job_price_bound"]
 
@@ -65,8 +73,9 @@ METHOD = "job prices"
 MOST_JOBS = 10_000  #: no more have prices of their own
 AREA_STEPS = 150  #: of the climb of GPU prices
 FIRST_STEP = 0.3  #: of the climb of the jobs' prices, as a part of the usual price
-FEW = 100_000  #: prices; intervals are halved where there are fewer
-WORK, MOST_STEPS = 2 * 10**8, 1_000  #: prices times steps, and steps, at most
+#: prices of each model: intervals are halved where there are fewer
+FEW = 100_000
+WORK, MOST_STEPS = 2 * 10**8, 1_000  #: prices of each model times steps, and steps, at most
 USUAL = 2**12  #: parts that a usual price has
 
 
@@ -83,11 +92,12 @@ def job_price_bound(
     Parameters
     ----------
     problem : CompletionTime
-        With any measure but the makespan, all of whose GPUs are equal for all jobs.
+        With any measure but the makespan.
     intervals : int
         At most, before they are halved.
     rounds : int, optional
-        Steps of the climb, at most; by default 1,000, or so many that 2e8 prices are changed.
+        Steps of the climb, at most; by default 1,000, or so many that 2e8 prices of each model are
+        changed.
     time_limit, on_progress
         As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
 
@@ -96,18 +106,21 @@ def job_price_bound(
     Bound
         Certificate ``{"kind": "job prices", "times": [t_0 .. t_K], "first": [..], "counts": [..],
         "prices": packed, "scale": S}``: job j has prices in counts[j] intervals from the
-        first[j]-th on, each q / S a second. They are packed as 64-bit integers, each less the one
-        before, by zlib and base 64.
+        first[j]-th on, each q / S a second. Those of all jobs on the first GPU model come first,
+        by the models' first nodes. They are packed by bytes, all lowest ones first, by zlib and
+        base 64. Where GPUs differ ``"rates": [[a, ..], ..]`` is added: a second of work of a job is
+        worth a / S.
 
     Raises
     ------
     ValueError
-        For a makespan, several GPU models or speeds, or more than 10,000 jobs.
+        For a makespan, no jobs, or more than 10,000.
 
     Notes
     -----
-    O(jobs x intervals in which one waits) prices, and for each step as much time and a knapsack
-    for each interval. Theorem and climb are those of :mod:`gangsched.analysis.proofs.job_prices`.
+    O(jobs x intervals in which one waits x models) prices, and for each step as much time and a
+    knapsack for each interval and model. Theorem and climb are those of
+    :mod:`gangsched.analysis.proofs.job_prices`.
 
     Examples
     --------
@@ -121,25 +134,23 @@ def job_price_bound(
     """
     if problem.measure == "makespan":
         raise ValueError("job_price_bound: measure='makespan' has no weights")
-    if problem.mixed:
-        raise ValueError("job_price_bound: the GPUs are not equal for all jobs")
     if not 0 < len(problem.jobs) <= MOST_JOBS:
         raise ValueError(f"job_price_bound: {len(problem.jobs)} jobs are not 1 to {MOST_JOBS}")
     begun = time.monotonic()
     end = math.inf if time_limit is None else begun + time_limit
     since = min(job.release for job in problem.jobs)
-    run = run_pool(problem, dynamic=False).later(-since)
-    area = Dual.of(problem, edges_between(problem, run.ends, since, intervals), since)
-    usual = usual_prices(area, run)
     climb = Climb(begun + (end - begun) / 4, AREA_STEPS, None)
-    area, prices = climb.halving(area, best_multiple(area, usual), around(usual), 0)
+    climbed_area = climbed_models if problem.mixed else climbed
+    area, prices = climbed_area(problem, since, intervals, 0, climb)
     dual = _Dual.of(area, prices)
     if dual.gang.size < FEW and 2 * len(problem.jobs) > intervals // 2:  # the grid is coarse
         finer, at = area.halved()
-        dual, prices = _Dual.of(finer, prices[at]), prices[at]
+        prices = prices[..., at]
+        dual = _Dual.of(finer, prices)
     steps = min(MOST_STEPS, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
     climb = Climb(end, steps, on_progress)
-    own = climb.up(dual, dual.spread(prices), FIRST_STEP * dual.spread(around(prices)))
+    usual = np.stack([around(row) for row in np.atleast_2d(prices)])
+    own = climb.up(dual, dual.spread(prices), FIRST_STEP * dual.spread(usual))
     return _exact_bound(problem, dual, own, since)
 
 
@@ -147,36 +158,44 @@ def job_price_bound(
 class _Dual:
     """The theorem's bound of the flow in floats, with its supergradient.
 
-    Prices stand by job: those of job j are ptr[j]:ptr[j + 1], of the intervals from first[j] on.
+    There is a row of prices for each GPU model. Those of job j are ptr[j]:ptr[j + 1], of the
+    intervals from first[j] on.
     """
 
-    area: Dual
+    area: Dual | ModelDual
     ptr: Ints
     first: Ints
     gang: Ints  #: of the job of each price
     interval: Ints  #: of each price
-    by_interval: Ints  #: where those of an interval begin in `order`
-    order: Ints  #: prices by interval and gang
+    able: Bools  #: whether it is of a model on which the job can run
+    #: of each model its GPUs, where prices of an interval begin, and prices by interval and gang
+    models: list[tuple[int, Ints, Ints]]
 
     @classmethod
-    def of(cls, area: Dual, prices: Floats) -> _Dual:
+    def of(cls, area: Dual | ModelDual, prices: Floats) -> _Dual:
         """Return that of the intervals of GPU prices."""
         last = area.edges.size - 1
-        costs = area.costs(prices)
-        upto = area.release + np.ceil(costs / area.weight).astype(np.int64)
-        first = np.clip(area.first - 1, 0, last - 1)
+        upto = area.release + np.ceil(area.costs(prices) / area.weight).astype(np.int64)
+        first = np.searchsorted(area.edges, area.release, side="right") - 1
+        first = np.clip(first, 0, last - 1)
         stop = np.clip(np.searchsorted(area.edges, upto, side="left"), first, last)
         ptr = np.append(0, np.cumsum(stop - first))
         job = np.repeat(np.arange(first.size), stop - first)
         interval = np.arange(ptr[-1]) - ptr[job] + first[job]
         gang = area.gang[job]
-        order = by_both(interval, gang)
-        begins = np.searchsorted(interval[order], np.arange(last + 1))
-        return cls(area, ptr, first, gang, interval, begins, order)
+        able = np.ones((1, job.size), dtype=np.bool_)
+        if isinstance(area, ModelDual):
+            able = area.speeds[job].T > 0
+        models = []
+        for gpus, own in zip(np.atleast_1d(area.gpus).tolist(), able, strict=True):
+            place = np.flatnonzero(own)
+            order = place[by_both(interval[place], gang[place])]
+            models.append((gpus, np.searchsorted(interval[order], np.arange(last + 1)), order))
+        return cls(area, ptr, first, gang, interval, able, models)
 
     def spread(self, prices: Floats) -> Floats:
         """Prices of the jobs, of prices of a GPU."""
-        return self.gang * prices[self.interval]
+        return self.able * self.gang * np.atleast_2d(prices)[:, self.interval]
 
     @property
     def room(self) -> Floats:
@@ -185,51 +204,85 @@ class _Dual:
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the bound, and its change with each price."""
-        costs, worths, bought, chosen = self._parts(self.area.weight, prices)
+        costs, bought = self._costs(self.area.weight, prices)
+        worths, chosen = self._worths(prices)
         value = float(costs.sum() - worths @ self.area.lengths)
         return value, bought - chosen * self.room
 
-    def exactly(self, weights: Ints, prices: Ints) -> int:
-        """The bound of whole prices, in integers."""
-        costs, worths, _, _ = self._parts(weights, prices)
-        lengths = np.diff(self.area.edges).tolist()
-        lost = sum(worth * length for worth, length in zip(worths.tolist(), lengths, strict=True))
-        return int(sum(costs.tolist()) - lost)
+    def exactly(self, weights: Ints, prices: Ints, scale: float) -> tuple[int, list[list[int]]]:
+        """The bound of whole prices, in integers, and on several models the worths of work."""
+        rates: list[list[int]] = []
+        if isinstance(self.area, ModelDual):
+            costs, rates = self.area.certified(self._lists, self._one, weights, prices, scale)
+        else:
+            costs, _ = self._costs(weights, prices)
+        lengths, worths = np.diff(self.area.edges).tolist(), self._worths(prices)[0].tolist()
+        lost = sum(worth * length for worth, length in zip(worths, lengths, strict=True))
+        return sum(costs.tolist()) - lost, rates
 
-    def _parts(self, weights: Any, prices: Any) -> tuple[Any, Any, Floats, Floats]:
+    @cached_property
+    def _lists(self) -> Lists:
+        """Each job has a list of prices."""
+        assert isinstance(self.area, ModelDual)
+        jobs = np.arange(self.ptr.size)
+        return Lists(jobs[:-1], jobs, self.first, self.ptr[:-1], self.ptr[1:], self.area.speeds)
+
+    @property
+    def _one(self) -> Ints:
+        """Prices are of whole gangs."""
+        return np.ones_like(self.first)
+
+    def _costs(self, weights: Any, prices: Any) -> tuple[Any, Floats]:
+        """The least costs, and seconds that are bought at each price."""
         area = self.area
-        bought, chosen = np.zeros(prices.size), np.zeros(prices.size)
-        costs = np.zeros(self.first.size, dtype=prices.dtype)
-        worths = np.zeros(area.edges.size - 1, dtype=prices.dtype)
+        if isinstance(area, ModelDual):
+            return area.answers(self._lists, self._one, prices)
+        bought, costs = np.zeros(prices.shape), np.zeros(self.first.size, dtype=prices.dtype)
         costs_of_jobs(
-            area.release, area.need, weights, self.ptr, self.first, area.edges, prices, bought,
-            costs,
+            area.release, area.need, weights, self.ptr, self.first, area.edges, prices[0],
+            bought[0], costs,
         )  # fmt: skip
-        worth_of_sets(area.gpus, self.by_interval, self.order, self.gang, prices, worths, chosen)
-        return costs, worths, bought, chosen
+        return costs, bought
+
+    def _worths(self, prices: Any) -> tuple[Any, Floats]:
+        """What the dearest sets of all models are worth in each interval, and who is in them."""
+        worths = np.zeros((len(self.models), self.area.edges.size - 1), dtype=prices.dtype)
+        chosen = np.zeros(prices.shape)
+        for g, (gpus, begins, order) in enumerate(self.models):
+            worth_of_sets(gpus, begins, order, self.gang, prices[g], worths[g], chosen[g])
+        return worths.sum(axis=0), chosen
 
 
 def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which a usual one has some thousand."""
+    area = dual.area
     usual = float(prices[prices > 0].mean()) if prices.any() else 1.0
     scale = Fraction(2) ** (1 - math.frexp(usual / USUAL)[1])
     parts = np.rint(prices * float(scale)).astype(np.int64)
-    span = int(dual.area.edges[-1] - dual.area.release.min() + dual.area.need.max())
-    most = float(dual.area.weight.max() * scale) * span + float(parts.max(initial=0)) * span
-    more = 1 << max(BITS - 2 - math.frexp(most)[1], 0)
+    span = max(int(area.edges[-1] - area.release.min() + area.need.max()), len(problem.jobs))
+    most = float(area.weight.max() * scale) * span + float(parts.max(initial=0)) * span
+    more = 256 ** (max(BITS - 2 - math.frexp(most)[1], 0) // 8)
     weights = [
         int(w * scale * more / (problem.scale * d))
         for w, d in zip(problem.weights, problem.divisors(), strict=True)
     ]
-    total = Fraction(dual.exactly(np.array(weights), parts * more), more) / scale
-    whole = parts * scale.denominator
-    packed = compress(np.diff(whole, prepend=0).astype("<i8").tobytes(), 9)
+    total, rates = dual.exactly(np.array(weights), parts * more, float(scale * more))
+    unit = scale * (more if problem.mixed else 1)  # worths of work are finer than prices
+    whole = parts.ravel() * int(unit.denominator * unit / scale)
     proof = {
         "kind": METHOD,
-        "times": (dual.area.edges + since).tolist(),
+        "times": (area.edges + since).tolist(),
         "first": dual.first.tolist(),
         "counts": np.diff(dual.ptr).tolist(),
-        "prices": b64encode(packed).decode("ascii"),
-        "scale": scale.numerator,
+        "prices": _packed(whole),
+        "scale": unit.numerator,
     }
-    return price_bounded(problem, METHOD, proof, total)
+    if problem.mixed:
+        proof["rates"] = [[a * unit.denominator for a in own] for own in rates]
+    return price_bounded(problem, METHOD, proof, Fraction(total, more) / scale)
+
+
+def _packed(values: Ints) -> str:
+    """Numbers as text: all lowest bytes, all next ones, and so on, compressed."""
+    places = values.astype("<i8").view(np.uint8).reshape(-1, 8).T
+    return b64encode(compress(places.tobytes(), 9)).decode("ascii")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
@@ -10,46 +12,93 @@ from ...instances.model import FULL_SPEED
 from .price_core import drop_top, sift_up
 
 NEVER = 2.0**62
-MOST_RATES = 24  #: values of a second of work for one job in the exact sum
+MOST_RATES = 64  #: values of a second of work for one job in the exact sum
 LIMIT = 2**61
 CLOSE = 1e-6  #: relative, of the exact cost of a job to that in floats
 
 
-@compiled
-def lower_hulls(speeds: Floats, prices: Floats) -> tuple[Floats, Floats, Floats, Ints, Ints]:
-    """Lower hulls of (0, 0) and (speed, price) of each row of speeds in each interval.
+class Jobs(NamedTuple):
+    """Columns of jobs, in floats or integers."""
 
-    Vertices but the first: slope of the edge to it, speed, price, model; and how many there are.
-    After the last interval nothing has a price.
+    release: Ints
+    need: Ints
+    work: Any
+    weight: Any
+    gang: Any
+
+
+class Lists(NamedTuple):
+    """Lists of prices: that of the jobs order[ptr[c] : ptr[c + 1]] is prices[:, low[c] : high[c]].
+
+    They are of the intervals from the first[c]-th on; after them nothing has a price. speeds[c] are
+    those of its jobs, in millionths.
     """
-    rows, models = speeds.shape
-    last = prices.shape[1]
-    slope, speed = np.zeros((rows, last + 1, models)), np.zeros((rows, last + 1, models))
-    price = np.zeros((rows, last + 1, models))
-    model = np.zeros((rows, last + 1, models), dtype=np.int64)
-    count = np.zeros((rows, last + 1), dtype=np.int64)
-    for c in range(rows):
-        for k in range(last + 1):
-            x, y, found = 0.0, 0.0, 0
-            while True:
-                best, least = -1, 0.0
-                for g in range(models):
-                    if speeds[c, g] > x:
-                        own = ((prices[g, k] if k < last else 0.0) - y) / (speeds[c, g] - x)
-                        if (
-                            best < 0
-                            or own < least
-                            or (own == least and speeds[c, g] > speeds[c, best])
-                        ):
-                            best, least = g, own
-                if best < 0:
-                    break
-                x, y = speeds[c, best], prices[best, k] if k < last else 0.0
-                slope[c, k, found] = max(least, slope[c, k, found - 1]) if found else least
-                speed[c, k, found], price[c, k, found], model[c, k, found] = x, y, best
-                found += 1
-            count[c, k] = found
-    return slope, speed, price, model, count
+
+    order: Ints
+    ptr: Ints
+    first: Ints
+    low: Ints
+    high: Ints
+    speeds: Ints
+
+
+class Hulls(NamedTuple):
+    """Lower hulls of (0, 0) and the points (speed, price) of GPU models, in each interval.
+
+    Of vertices but the first: slope of the edge to it, speed, price and model; how many there are.
+    """
+
+    slope: Floats
+    speed: Floats
+    price: Floats
+    model: Ints
+    vertices: Ints
+
+
+class Room(NamedTuple):
+    """Where a list's hulls and the pieces that a job holds are written."""
+
+    hulls: Hulls
+    price: Floats
+    amount: Floats
+    place: Ints
+    tops: Floats
+    least: Ints
+
+    @classmethod
+    def of(cls, lists: Lists) -> Room:
+        """As much as any of these lists needs."""
+        most, models = int((lists.high - lists.low).max()) + 1, lists.speeds.shape[1]
+        slope, speed, cost = np.empty((3, most, models))
+        model, count = np.empty((most, models), dtype=np.int64), np.empty(most, dtype=np.int64)
+        price, amount = np.empty((2, models * (most + 1)))
+        place, tops = np.empty(price.size, dtype=np.int64), np.empty(most + 1)
+        hulls = Hulls(slope, speed, cost, model, count)
+        return cls(hulls, price, amount, place, tops, np.empty(most, dtype=np.int64))
+
+
+@inner
+def _write_hulls(speeds: Ints, prices: Floats, hulls: Hulls) -> None:
+    """Write those of a list of prices, and last what is after it."""
+    slope, speed, price, model, count = hulls
+    models, last = prices.shape
+    for k in range(last + 1):
+        x, y, found = 0.0, 0.0, 0
+        while True:
+            best, least, top = -1, 0.0, 0.0
+            for g in range(models):
+                own = speeds[g] / FULL_SPEED
+                if own > x:
+                    edge = ((prices[g, k] if k < last else 0.0) - y) / (own - x)
+                    if best < 0 or edge < least or (edge == least and own > top):
+                        best, least, top = g, edge, own
+            if best < 0:
+                break
+            x, y = top, prices[best, k] if k < last else 0.0
+            slope[k, found] = max(least, slope[k, found - 1]) if found else least
+            speed[k, found], price[k, found], model[k, found] = x, y, best
+            found += 1
+        count[k] = found
 
 
 @inner
@@ -65,8 +114,7 @@ def _put(
 @inner
 def _sweep(
     release: int, need: int, work: float, weight: float, gang: float, first: int, edges: Ints,
-    slope: Floats, speed: Floats, cost_of: Floats, count: Ints, stop: float,
-    price: Floats, amount: Floats, place: Ints, tops: Floats,
+    stop: float, room: Room,
 ) -> tuple[float, float, int, int]:  # fmt: skip
     """The least cost over completions C up to `stop`, that C, pieces held and the last interval.
 
@@ -74,6 +122,8 @@ def _sweep(
     `tops` gets the price of the dearest of them at the begin of each interval that C passes, and in
     the end the one at the first C that is possible.
     """
+    slope, speed, cost_of, _, count = room.hulls
+    price, amount, place, tops = room.price, room.amount, room.place, room.tops
     last, models = edges.size - 1, slope.shape[1]
     k, t, size, cost, left = first, float(release), 0, 0.0, work
     while left > 0:  # all that can be done at once
@@ -148,38 +198,44 @@ def _sweep(
     return best, at, size, k
 
 
+def evaluate_models(jobs: Jobs, lists: Lists, edges: Ints, prices: Floats) -> tuple[Floats, Floats]:
+    """The least cost of each job, and the GPU seconds that jobs buy at each price."""
+    costs, bought = np.empty(jobs.release.size), np.zeros_like(prices)
+    _evaluate(jobs, lists, edges, prices, Room.of(lists), costs, bought)
+    return costs, bought
+
+
 @compiled
-def evaluate_models(
-    release: Ints, need: Ints, work: Floats, weight: Floats, gang: Floats, row: Ints, first: Ints,
-    edges: Ints, speeds: Floats, prices: Floats,
-) -> tuple[float, Floats]:  # fmt: skip
-    """The sum of the jobs' least costs, and the GPU seconds that they buy of each interval."""
-    slope, speed, cost, model, count = lower_hulls(speeds, prices)
-    models, last = prices.shape
-    room = models * (last + 2)
-    price, amount = np.empty(room), np.empty(room)
-    place, tops = np.empty(room, dtype=np.int64), np.empty(last + 2)
-    bought = np.zeros((models, last + 1))
-    total = 0.0
-    for j in range(release.size):
-        c = row[j]
-        best, at, _, _ = _sweep(
-            release[j], need[j], work[j], weight[j], gang[j], first[j], edges, slope[c], speed[c],
-            cost[c], count[c], NEVER, price, amount, place, tops,
-        )  # fmt: skip
-        total += best
-        _, _, size, _ = _sweep(
-            release[j], need[j], work[j], weight[j], gang[j], first[j], edges, slope[c], speed[c],
-            cost[c], count[c], at, price, amount, place, tops,
-        )  # fmt: skip
-        for n in range(size):
-            k, i = place[n] // models, place[n] % models
-            before = speed[c, k, i - 1] if i else 0.0
-            seconds = gang[j] * amount[n] / (speed[c, k, i] - before)
-            bought[model[c, k, i], k] += seconds
-            if i:
-                bought[model[c, k, i - 1], k] -= seconds
-    return total, bought[:, :-1]
+def _evaluate(
+    jobs: Jobs, lists: Lists, edges: Ints, prices: Floats, room: Room, costs: Floats,
+    bought: Floats,
+) -> None:  # fmt: skip
+    models, hulls = prices.shape[0], room.hulls
+    for c in range(lists.first.size):
+        low, last, since = lists.low[c], lists.high[c] - lists.low[c], lists.first[c]
+        between = edges[since : since + last + 1]
+        _write_hulls(lists.speeds[c], prices[:, low : low + last], hulls)
+        k = 0
+        for n in range(lists.ptr[c], lists.ptr[c + 1]):
+            j = lists.order[n]
+            while k < last and between[k + 1] <= jobs.release[j]:
+                k += 1
+            costs[j], at, _, _ = _sweep(
+                jobs.release[j], jobs.need[j], jobs.work[j], jobs.weight[j], jobs.gang[j], k,
+                between, NEVER, room,
+            )  # fmt: skip
+            _, _, size, _ = _sweep(
+                jobs.release[j], jobs.need[j], jobs.work[j], jobs.weight[j], jobs.gang[j], k,
+                between, at, room,
+            )  # fmt: skip
+            for piece in range(size):
+                m, i = room.place[piece] // models, room.place[piece] % models
+                if m < last:
+                    before = hulls.speed[m, i - 1] if i else 0.0
+                    seconds = jobs.gang[j] * room.amount[piece] / (hulls.speed[m, i] - before)
+                    bought[hulls.model[m, i], low + m] += seconds
+                    if i:
+                        bought[hulls.model[m, i - 1], low + m] -= seconds
 
 
 @inner
@@ -218,66 +274,73 @@ def _raise(
             return
 
 
-@compiled
 def certify(
-    release: Ints, need: Ints, work: Ints, weight: Ints, gang: Ints, row: Ints, first: Ints,
-    edges: Ints, speeds: Ints, prices: Ints, scale: float,
-) -> tuple[np.int64, np.int64, Ints, Ints]:  # fmt: skip
-    """The sum of the least costs in integers, low part and high, with the values of work of each.
+    jobs: Jobs, lists: Lists, edges: Ints, prices: Ints, scale: float
+) -> tuple[Ints, list[list[int]]]:
+    """The least cost of each job in integers, and values of its work that prove it.
 
     Of each job it looks at the interval in which what is proven of its cost is the least, and adds
     the value that proves the most there, as long as that helps.
     """
-    dear = prices / scale
-    slope, speed, cost, _, count = lower_hulls(speeds / FULL_SPEED, dear)
-    models, last = prices.shape
-    room = models * (last + 2)
-    price, amount = np.empty(room), np.empty(room)
-    place, tops = np.empty(room, dtype=np.int64), np.empty(last + 2)
-    least = np.empty(last + 1, dtype=np.int64)
-    rates, ptr = np.empty(MOST_RATES * release.size, np.int64), np.zeros(release.size + 1, np.int64)
-    low, high, n = np.int64(0), np.int64(0), 0
-    for j in range(release.size):
-        c = row[j]
-        wanted, _, _, upto = _sweep(
-            release[j], need[j], float(work[j]), weight[j] / scale, float(gang[j]), first[j], edges,
-            slope[c], speed[c], cost[c], count[c], NEVER, price, amount, place, tops,
-        )  # fmt: skip
-        done = release[j] + need[j]
-        after = weight[j] * (edges[upto + 1] - release[j]) if upto < last else LIMIT
-        earliest = first[j]
-        while earliest < last and edges[earliest + 1] < done:
-            earliest += 1
-        for k in range(earliest, upto + 1):
-            least[k] = weight[j] * (max(edges[k], done) - release[j])
-        while True:
-            k = earliest
-            for other in range(earliest + 1, upto + 1):
-                if least[other] < least[k]:
-                    k = other
-            proven = least[k]
-            if proven >= min(after, wanted * scale * (1 - CLOSE)) or n - ptr[j] == MOST_RATES:
-                break
-            value = np.inf
-            for g in range(models):
-                if speeds[c, g] > 0:
-                    own = dear[g, k] if k < last else 0.0
-                    own = (weight[j] / scale + gang[j] * own) * FULL_SPEED / speeds[c, g]
-                    value = min(value, own)
-            value = min(value, gang[j] * tops[last + 1 if k == earliest else k])
-            if k < upto:
-                value = max(value, gang[j] * tops[k + 1])
-            rate = np.int64(min(value * scale, LIMIT / work[j]))
-            _raise(
-                rate, release[j], need[j], work[j], weight[j], gang[j], first[j], upto, edges,
-                speeds[c], prices, least,
+    costs, count = np.zeros((2, jobs.release.size), dtype=np.int64)
+    rates = np.zeros((jobs.release.size, MOST_RATES), dtype=np.int64)
+    _certify(jobs, lists, edges, prices, scale, Room.of(lists), costs, rates, count)
+    return costs, [own[:n] for own, n in zip(rates.tolist(), count.tolist(), strict=True)]
+
+
+@compiled
+def _certify(
+    jobs: Jobs, lists: Lists, edges: Ints, prices: Ints, scale: float, room: Room, costs: Ints,
+    rates: Ints, count: Ints,
+) -> None:  # fmt: skip
+    models, least, tops = prices.shape[0], room.least, room.tops
+    for c in range(lists.first.size):
+        low, last, since = lists.low[c], lists.high[c] - lists.low[c], lists.first[c]
+        between, own = edges[since : since + last + 1], prices[:, low : low + last]
+        dear = own / scale
+        _write_hulls(lists.speeds[c], dear, room.hulls)
+        first = 0
+        for n in range(lists.ptr[c], lists.ptr[c + 1]):
+            j = lists.order[n]
+            while first < last and between[first + 1] <= jobs.release[j]:
+                first += 1
+            release, weight, gang = jobs.release[j], jobs.weight[j], jobs.gang[j]
+            wanted, _, _, upto = _sweep(
+                release, jobs.need[j], float(jobs.work[j]), weight / scale, float(gang), first,
+                between, NEVER, room,
             )  # fmt: skip
-            if least[k] <= proven:
-                break
-            rates[n] = rate
-            n += 1
-        ptr[j + 1] = n
-        proven = min(proven, after)
-        low += proven & 0xFFFFFFFF
-        high += proven >> 32
-    return low, high, ptr, rates[:n].copy()
+            done = release + jobs.need[j]
+            after = weight * (between[upto + 1] - release) if upto < last else LIMIT
+            earliest = first
+            while earliest < last and between[earliest + 1] < done:
+                earliest += 1
+            for k in range(earliest, upto + 1):
+                least[k] = weight * (max(between[k], done) - release)
+            while True:
+                k = earliest
+                for other in range(earliest + 1, upto + 1):
+                    if least[other] < least[k]:
+                        k = other
+                proven = least[k]
+                if proven >= min(after, wanted * scale * (1 - CLOSE)) or count[j] == MOST_RATES:
+                    break
+                value = np.inf
+                for g in range(models):
+                    if lists.speeds[c, g] > 0:
+                        paid = gang * (dear[g, k] if k < last else 0.0)
+                        value = min(
+                            value, (weight / scale + paid) * FULL_SPEED / lists.speeds[c, g]
+                        )
+                value = min(value, gang * tops[last + 1 if k == earliest else k])
+                if k < upto:
+                    value = max(value, gang * tops[k + 1])
+                rate = np.int64(min(value * scale, LIMIT / jobs.work[j]))
+                _raise(
+                    rate, release, jobs.need[j], jobs.work[j], weight, gang, first, upto, between,
+                    lists.speeds[c], own, least,
+                )  # fmt: skip
+                if least[k] <= proven:
+                    break
+                rates[j, count[j]] = rate
+                count[j] += 1
+            costs[j] = min(proven, after)

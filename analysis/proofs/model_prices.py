@@ -48,12 +48,12 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.arrays import Floats, Ints
+from ...instances.arrays import Floats, Ints, by_both
 from ...instances.model import FULL_SPEED
 from ...solvers.ours.model_order import (
     ModelRun,
@@ -64,7 +64,7 @@ from ...solvers.ours.model_order import (
     run_models,
 )
 from ...solvers.result import Bound
-from .model_price_core import certify, evaluate_models
+from .model_price_core import Jobs, Lists, certify, evaluate_models
 from .prices import (
     FACTORS,
     Climb,
@@ -139,75 +139,102 @@ def model_price_bound(
         nothing = _certificate([0, 1], [[0]] * len(problem.models), 1, [])
         return price_bounded(problem, METHOD, nothing, Fraction(0))
     since = min(job.release for job in problem.jobs)
+    climb = Climb(end, rounds, on_progress)
+    dual, prices = climbed_models(problem, since, intervals, halvings, climb)
+    return _exact_bound(problem, dual, prices, since)
+
+
+def climbed_models(
+    problem: CompletionTime, since: int, intervals: int, halvings: int, climb: Climb
+) -> tuple[ModelDual, Floats]:
+    """The bound as a function of so many prices, and the best ones that a climb finds."""
     costs = positive(prices_of(problem))
     run = run_models(problem, costs)
     edges = edges_between(problem, run.ends - since, since, intervals)
-    dual = _ModelDual.of(problem, costs, edges, since)
-    usual = _usual_prices(dual, run, since)
+    dual = ModelDual.of(problem, edges, since)
+    usual = _usual_prices(dual, costs, run, since)
     first = best_multiple(dual, costs[:, None] * usual, (0.0, *FACTORS))
-    climb = Climb(end, rounds, on_progress)
     wait = 0.0 if usual.any() else float(np.median(dual.weight / dual.gang) / costs.mean())
-    dual, prices = climb.halving(dual, first, costs[:, None] * around(usual, wait), halvings)
-    return _exact_bound(problem, dual, prices, since)
+    return climb.halving(dual, first, costs[:, None] * around(usual, wait), halvings)
 
 
 # --- the bound as a function of the prices --------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _ModelDual:
+class ModelDual:
     """The theorem's bound of the flow in floats, with its supergradient."""
 
     gpus: Ints
-    costs: Floats
     release: Ints
     need: Ints
     work: Ints
     weight: Floats
     gang: Ints
-    row: Ints
-    speeds: Ints
+    speeds: Ints  #: of each job, in millionths
     edges: Ints
 
     @classmethod
-    def of(cls, problem: CompletionTime, costs: Floats, edges: Ints, since: int) -> _ModelDual:
+    def of(cls, problem: CompletionTime, edges: Ints, since: int) -> ModelDual:
+        """The bound of a problem whose times count from `since`."""
         release, need, gang = columns_of(problem, since)
         work = np.array([job.work for job in problem.jobs], dtype=np.int64)
-        speeds, row = np.unique(problem.speeds, axis=0, return_inverse=True)
-        gpus = gpus_of_models(problem)
-        weight = problem.rates()
-        return cls(gpus, costs, release, need, work, weight, gang, row.ravel(), speeds, edges)
+        gpus, weight = gpus_of_models(problem), problem.rates()
+        return cls(gpus, release, need, work, weight, gang, problem.speeds, edges)
+
+    @property
+    def lengths(self) -> Floats:
+        """Seconds of each interval."""
+        return np.diff(self.edges).astype(np.float64)
 
     @property
     def room(self) -> Floats:
         """GPU seconds of each model and interval."""
-        lengths: Floats = np.diff(self.edges).astype(np.float64)
-        return self.gpus[:, None] * lengths
+        return self.gpus[:, None] * self.lengths
 
-    @property
-    def first(self) -> Ints:
-        """The interval in which each job is released."""
-        return np.searchsorted(self.edges, self.release, side="right") - 1
+    @cached_property
+    def lists(self) -> Lists:
+        """The prices of all intervals, for jobs of the same speeds."""
+        speeds, row = np.unique(self.speeds, axis=0, return_inverse=True)
+        order = by_both(row.ravel(), self.release)
+        ptr = np.append(0, np.cumsum(np.bincount(row.ravel(), minlength=len(speeds))))
+        none = np.zeros(len(speeds), dtype=np.int64)
+        return Lists(order, ptr, none, none, none + self.edges.size - 1, speeds)
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the bound, and its change with each price."""
-        total, bought = evaluate_models(
-            self.release, self.need, self.work.astype(np.float64), self.weight,
-            self.gang.astype(np.float64), self.row, self.first, self.edges,
-            self.speeds / FULL_SPEED, prices,
-        )  # fmt: skip
+        costs, bought = self.answers(self.lists, self.gang, prices)
         room = self.room
-        return float(total - (room * prices).sum()), bought - room
+        return float(np.cumsum(costs)[-1] - (room * prices).sum()), bought - room
 
-    def halved(self) -> tuple[_ModelDual, Ints]:
+    def costs(self, prices: Floats) -> Floats:
+        """Return the least cost of each job."""
+        return self.answers(self.lists, self.gang, prices)[0]
+
+    def answers(self, lists: Lists, gang: Ints, prices: Floats) -> tuple[Floats, Floats]:
+        """Return the least cost of each job, and the seconds that jobs buy at each price.
+
+        A second of a job costs `gang` times the price of its list.
+        """
+        columns = self.work.astype(np.float64), self.weight, gang.astype(np.float64)
+        return evaluate_models(Jobs(self.release, self.need, *columns), lists, self.edges, prices)
+
+    def certified(
+        self, lists: Lists, gang: Ints, weights: Ints, prices: Ints, scale: float
+    ) -> tuple[Ints, list[list[int]]]:
+        """Return the least costs in integers, and the values of work that prove them."""
+        jobs = Jobs(self.release, self.need, self.work, weights, gang)
+        return certify(jobs, lists, self.edges, prices, scale)
+
+    def halved(self) -> tuple[ModelDual, Ints]:
         """The same with each interval cut in two, and in which one each lies now."""
         edges, at = cut_in_two(self.edges)
         return replace(self, edges=edges), at
 
 
-def _usual_prices(dual: _ModelDual, run: ModelRun, since: int) -> Floats:
+def _usual_prices(dual: ModelDual, costs: Floats, run: ModelRun, since: int) -> Floats:
     """Mean prices P of the intervals by the schedule, of which each model has a part."""
-    least = costs_of_work(dual.costs, dual.speeds).min(axis=1)[dual.row] * FULL_SPEED
+    least = costs_of_work(costs, dual.speeds).min(axis=1) * FULL_SPEED
     density = dual.weight / (dual.work * dual.gang * least)
     pieces = run.job, run.start - since, run.end - since
     return waiting_prices(pieces, dual.release, density, dual.edges)
@@ -216,28 +243,24 @@ def _usual_prices(dual: _ModelDual, run: ModelRun, since: int) -> Floats:
 # --- in integers ----------------------------------------------------------------------------------
 
 
-def _exact_bound(problem: CompletionTime, dual: _ModelDual, prices: Floats, since: int) -> Bound:
+def _exact_bound(problem: CompletionTime, dual: ModelDual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which those of every job fit 64 bits."""
     scale = exact_scale(dual, float(dual.weight.max()), prices)
     parts = np.array([[round(Fraction(price) * scale) for price in row] for row in prices.tolist()])
     over = zip(problem.weights, problem.divisors(), strict=True)
     weights = [w * scale // (problem.scale * d) for w, d in over]
-    low, high, ptr, rates = certify(
-        dual.release, dual.need, dual.work, np.array(weights), dual.gang, dual.row, dual.first,
-        dual.edges, dual.speeds, parts, float(scale),
-    )  # fmt: skip
+    costs, rates = dual.certified(dual.lists, dual.gang, np.array(weights), parts, float(scale))
     lengths = np.diff(dual.edges).tolist()
     room = sum(
         count * sum(q * t for q, t in zip(row, lengths, strict=True))
         for count, row in zip(dual.gpus.tolist(), parts.tolist(), strict=True)
     )
-    total = (int(high) << 32) + int(low) - room
-    k, own = scale.denominator, rates.tolist()
+    total, k = sum(costs.tolist()) - room, scale.denominator
     proof = _certificate(
         (dual.edges + since).tolist(),
         [[q * k for q in row] for row in parts.tolist()],
         scale.numerator,
-        [[a * k for a in own[i:e]] for i, e in pairwise(ptr.tolist())],
+        [[a * k for a in own] for own in rates],
     )
     return price_bounded(problem, METHOD, proof, Fraction(total) / scale)
 

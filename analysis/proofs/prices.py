@@ -146,12 +146,19 @@ def price_bound(
     if not problem.jobs:
         return price_bounded(problem, METHOD, _certificate([0, 1], [0], 1), Fraction(0))
     since = min(job.release for job in problem.jobs)
+    climb = Climb(end, rounds, on_progress)
+    dual, prices = climbed(problem, since, intervals, halvings, climb)
+    return _exact_bound(problem, dual, prices, since)
+
+
+def climbed(
+    problem: CompletionTime, since: int, intervals: int, halvings: int, climb: Climb
+) -> tuple[Dual, Floats]:
+    """The bound as a function of so many prices, and the best ones that a climb finds."""
     run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
     dual = Dual.of(problem, edges_between(problem, run.ends, since, intervals), since)
     usual = usual_prices(dual, run)
-    climb = Climb(end, rounds, on_progress)
-    dual, prices = climb.halving(dual, best_multiple(dual, usual), around(usual), halvings)
-    return _exact_bound(problem, dual, prices, since)
+    return climb.halving(dual, best_multiple(dual, usual), around(usual), halvings)
 
 
 # --- the bound as a function of the prices --------------------------------------------------------

@@ -340,34 +340,39 @@ def gpu_model_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Nu
     prices = [integers(row, "prices", count=len(times) - 1, what="intervals") for row in given]
     worth = lists(certificate.get("rates"), "rates", len(problem.gangs), "jobs")
     rates = [integers(row, "rates") for row in worth]
-    total = sum(_proven_costs(problem, scale, rates, times, prices))
+    weights = _weights(problem, scale)
+    total = sum(_proven_costs(problem, problem.order, problem.gangs, weights, rates, times, prices))
     for count, row in zip(problem.room.values(), prices, strict=True):
         total -= count * sum(q * (b - a) for q, (a, b) in zip(row, pairwise(times), strict=True))
     return problem.rounded(problem.since() + Fraction(total * problem.scale, scale))
 
 
-def _proven_costs(
-    problem: GangProblem, scale: int, rates: list[list[int]], times: list[int],
-    prices: list[list[int]],
-) -> list[int]:  # fmt: skip
-    """Of all jobs, in two parts: those whose numbers all fit 64 bits, and others."""
-    weights = [
+def _weights(problem: GangProblem, scale: int) -> list[int]:
+    """What a second of each job's flow time costs, in units of 1 / scale."""
+    return [
         scale * weight // (problem.scale * divisor)
         for weight, divisor in zip(problem.weights, problem.divisors, strict=True)
     ]
+
+
+def _proven_costs(
+    problem: GangProblem, jobs: Sequence[int], gangs: Sequence[int], weights: list[int],
+    rates: list[list[int]], times: list[int], prices: list[list[int]],
+) -> list[int]:  # fmt: skip
+    """Of jobs by release, in two parts: those whose numbers all fit 64 bits, and others."""
     longest = max(b - a for a, b in pairwise([min(times[0], 0), *times]))
     dearest = max(max(row) for row in prices)
     small, large = list[int](), list[int]()
-    for j in problem.order:
+    for j in jobs:
         need, fastest = problem.seconds[j], max(problem.able[j].values())
         most = max(problem.work[j], (longest + need) * fastest // PARTS + 2)
         value = max([1, *rates[j]]) * most
         span = max(weights[j], 1) * (max(problem.releases[j], times[-1]) + need)
-        fits = max(value, span, problem.gangs[j] * dearest, PARTS * fastest) < LIMIT // 2
+        fits = max(value, span, gangs[j] * dearest, PARTS * fastest) < LIMIT // 2
         (small if fits else large).append(j)
     costs = list[int]()
     for some in (small, large):
-        of_jobs = (problem.releases, problem.seconds, problem.work, weights, problem.gangs)
+        of_jobs = (problem.releases, problem.seconds, problem.work, weights, gangs)
         columns: list[Any] = [[column[j] for j in some] for column in of_jobs]
         kinds = {id(problem.able[j]): problem.able[j] for j in some}
         number = {key: row for row, key in enumerate(kinds)}
@@ -386,32 +391,66 @@ def _proven_costs(
 def job_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     """Each job's least cost at prices of its own, less what the dearest sets of gangs are worth."""
     problem.require("completion", "flow", "slowdown")
-    if problem.mixed:
-        raise Refused("it is for equal GPUs")
     times = rising(certificate.get("times"), "times")
     scale, jobs = integer(certificate, "scale", 1), len(problem.gangs)
     first = integers(certificate.get("first"), "first", count=jobs, what="jobs")
     counts = integers(certificate.get("counts"), "counts", count=jobs, what="jobs")
-    prices = unpacked(certificate, "prices", sum(counts))
-    sets: list[list[tuple[int, int]]] = [[] for _ in times[1:]]
-    cost, place = Fraction(0), 0
+    size = sum(counts)
+    prices = unpacked(certificate, "prices", len(problem.room) * size)
+    sets: dict[str, list[list[tuple[int, int]]]] = {
+        model: [[] for _ in times[1:]] for model in problem.room
+    }
+    slices, place = Slices(), 0
     for j, (low, count) in enumerate(zip(first, counts, strict=True)):
         if low + max(count, 1) >= len(times):
             raise Refused(f"job {j} has prices in {count} intervals from the {low}-th on")
-        own, place = prices[place : place + count], place + count
-        for k, price in enumerate(own, low):
-            sets[k].append((problem.gangs[j], price))
+        own = []
+        for row, model in enumerate(problem.room):
+            own.append(prices[row * size + place : row * size + place + count])
+            if model in problem.able[j]:
+                for k, price in enumerate(own[-1], low):
+                    sets[model][k].append((problem.gangs[j], price))
+        slices.append((times[low : low + max(count, 1) + 1], [row or [0] for row in own]))
+        place += count
+    costs = _model_costs if problem.mixed else _costs
+    worth = sum(
+        (b - a) * dearest(gangs, problem.room[model])
+        for model, some in sets.items()
+        for gangs, (a, b) in zip(some, pairwise(times), strict=True)
+    )
+    cost = costs(problem, certificate, scale, slices)
+    return problem.rounded(problem.since() + problem.scale * (cost - worth) / scale)
+
+
+#: times of each job, and prices between them on each GPU model
+Slices = list[tuple[list[int], list[list[int]]]]
+
+
+def _costs(
+    problem: GangProblem, certificate: Mapping[str, Any], scale: int, slices: Slices
+) -> Fraction:
+    """The least costs of all jobs on equal GPUs."""
+    cost = Fraction(0)
+    for j, (times, prices) in enumerate(slices):
         unit = problem.scale * problem.divisors[j]
-        between = times[low : low + max(count, 1) + 1]
         of_job = problem.releases[j], problem.seconds[j], scale * problem.weights[j], unit
-        columns = [*([value] for value in of_job), between, own or [0]]
+        columns = [*([value] for value in of_job), times, prices[0]]
         least = problem.run(least_costs, costs_fit(columns), *cost_columns(*columns))
         cost += Fraction(least[0], unit)
-    worth = sum(
-        (b - a) * dearest(gangs, problem.gpus)
-        for gangs, (a, b) in zip(sets, pairwise(times), strict=True)
-    )
-    return problem.rounded(problem.since() + problem.scale * (cost - worth) / scale)
+    return cost
+
+
+def _model_costs(
+    problem: GangProblem, certificate: Mapping[str, Any], scale: int, slices: Slices
+) -> Fraction:
+    """The same on several models, by what a second of a job's work is worth."""
+    worth = lists(certificate.get("rates"), "rates", len(problem.gangs), "jobs")
+    rates = [integers(row, "rates") for row in worth]
+    weights, gangs = _weights(problem, scale), [1] * len(rates)
+    cost = 0
+    for j, (times, prices) in enumerate(slices):
+        cost += _proven_costs(problem, [j], gangs, weights, rates, times, prices)[0]
+    return Fraction(cost)
 
 
 def dearest(gangs: list[tuple[int, int]], gpus: int) -> int:

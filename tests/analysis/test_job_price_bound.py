@@ -6,7 +6,6 @@ import time
 from base64 import b64encode
 from itertools import combinations
 from random import Random
-from struct import pack
 from typing import Any
 from zlib import compress
 
@@ -19,12 +18,22 @@ import gangsched as gs
 from corrupted import corrupted
 from gangsched.analysis.proofs.job_price_core import costs_of_jobs, worth_of_sets
 from gangsched.analysis.proofs.job_prices import job_price_bound
+from gangsched.analysis.proofs.model_prices import model_price_bound
 from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate
 from gangsched.formulations.completion_time.problem import CompletionTime
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.formulations.io import problem_to_dict
+from gangsched.instances import Cluster, Instance, Job, Node
+from gangsched.verify import prove
 from gangsched.verify.completion_time import dearest
-from preemptive import MEASURES, optimum, problems, random_problem
+from preemptive import (
+    MEASURES,
+    mixed_optimum,
+    mixed_problem,
+    optimum,
+    problems,
+    random_problem,
+)
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
 
@@ -35,6 +44,21 @@ def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
         bound = job_price_bound(problem, rounds=rounds, intervals=40)
         assert bound.value <= optimum(problem)
         gs.verify_bound(problem, bound)
+
+
+@pytest.mark.parametrize("measure", SUMS)
+def test_no_bound_on_several_models_exceeds_the_optimum(measure: str) -> None:
+    """And it is better than prices of GPUs on some of these."""
+    rng, gains = np.random.default_rng(11), []
+    for _ in range(12):
+        problem = mixed_problem(rng, measure, jobs=4)
+        for rounds in (0, 100):
+            bound = job_price_bound(problem, rounds=rounds, intervals=40)
+            assert bound.value <= mixed_optimum(problem)
+            gs.verify_bound(problem, bound)
+        gains.append(bound.value / model_price_bound(problem, intervals=40).value - 1)
+    assert max(gains) > 1e-2
+    assert min(gains) > -2e-3
 
 
 @pytest.mark.slow
@@ -60,6 +84,50 @@ def test_a_wide_gang_leaves_no_room_for_narrow_ones() -> None:
     problem = CompletionTime(Instance(Cluster.of_sizes([8, 8]), jobs), "flow")
     assert job_price_bound(problem).value > price_bound(problem).value + 5
     assert gs.bound(problem, "full").method == "job prices"
+
+
+def test_so_it_does_on_each_of_several_models() -> None:
+    """Eight new GPUs and eight old ones, each for one gang of six or five; halves would fit too."""
+    cluster = Cluster([Node("n", 8, "new"), Node("o", 8, "old")])
+    speeds = {"new": 2.0, "old": 1.0}
+    jobs = [Job(id=f"j{i}", gpus=5 + i % 2, work=60, speeds=speeds) for i in range(5)]
+    problem = CompletionTime(Instance(cluster, jobs), "flow")
+    bound = job_price_bound(problem)
+    assert bound.value > model_price_bound(problem).value * 1.1
+    gs.verify_bound(problem, bound)
+    assert bound.value <= 30 + 60 + 60 + 90 + 120  # a second of the third is lost at most
+    assert gs.bound(problem, "full").value >= bound.value
+
+
+def test_a_price_list_of_two_models_by_hand() -> None:
+    """A gang of two is done in a second on the new GPUs, in two on the old ones; two such gangs.
+
+    Until 1 a second costs 1/2 on the new model, and nothing on the old one. A job ends at 1 and
+    pays 1/2, or it has an old second for nothing, then half a new one, and ends at 1.5. That is 1.5
+    for each; the dearest set on three new GPUs, one job, is worth 1/2. So 2.5, and in seconds 3.
+    """
+    cluster = Cluster([Node("n", 3, "new"), Node("o", 3, "old")])
+    jobs = [Job(id=i, gpus=2, work=2, speeds={"new": 2.0, "old": 1.0}) for i in "ab"]
+    problem = CompletionTime(Instance(cluster, jobs), "flow")
+    packed = b64encode(compress(bytes([1, 1, 0, 0]))).decode()
+    proof = {
+        "kind": "job prices", "times": [0, 1, 2], "first": [0, 0], "counts": [1, 1],
+        "prices": packed, "scale": 2, "rates": [[1], [1]],
+    }  # fmt: skip
+    assert mixed_optimum(problem) == 3
+    gs.verify_bound(problem, gs.Bound(3, "by hand", proof))
+    for worse in ({"rates": [[], []]}, {"scale": 1}, {"counts": [0, 1]}):
+        with pytest.raises(InvalidCertificate):
+            gs.verify_bound(problem, gs.Bound(3, "by hand", {**proof, **worse}))
+
+
+def test_many_short_jobs_fit_64_bits() -> None:
+    """More of them run at once than there are seconds, so that sums of prices are the largest."""
+    jobs = [Job(id=f"j{i}", gpus=1, work=1) for i in range(600)]
+    problem = CompletionTime(Instance(Cluster.of_sizes([300]), jobs), "flow")
+    bound = job_price_bound(problem, rounds=60)
+    gs.verify_bound(problem, bound)
+    assert bound.value == 900
 
 
 # --- the dearest set ------------------------------------------------------------------------------
@@ -133,21 +201,40 @@ def test_least_costs_are_those_of_every_completion_and_what_is_bought_is_their_s
 # --- certificates ---------------------------------------------------------------------------------
 
 
-def crowd(seed: int = 1, jobs: int = 30) -> CompletionTime:
+def crowd(seed: int = 1, jobs: int = 30, *, models: int = 1) -> CompletionTime:
     rng = np.random.default_rng(seed)
+    speeds = [{}, {"new": 2.5, "old": 1.0, "slow": 0.3}, {"new": 4.0, "old": 1.0}][:models]
     some = [
         Job(
             id=f"j{k}", gpus=int(rng.choice([1, 2, 4, 8])), work=int(rng.integers(20, 400)),
-            release=int(rng.integers(0, 600)),
+            release=int(rng.integers(0, 600)), speeds=speeds[k % models],
         )
         for k in range(jobs)
     ]  # fmt: skip
-    return CompletionTime(Instance(Cluster.of_sizes([8, 4]), some), "flow")
+    names = ("new", "old", "slow") if models > 1 else ("", "", "")
+    nodes = [Node(f"n{k}", 8 - 4 * (k % 2), name) for k, name in enumerate(names[: 1 + models])]
+    return CompletionTime(Instance(Cluster(nodes), some), "flow")
 
 
-def test_what_is_forged_or_corrupted_proves_no_more() -> None:
+@pytest.mark.parametrize("measure", SUMS)
+def test_what_it_proves_on_several_models_is_what_the_verifier_finds(measure: str) -> None:
+    instance = crowd(4, models=3).instance
+    problem = CompletionTime(instance, measure)
+    bound = job_price_bound(problem, rounds=60, intervals=40)
+    gs.verify_bound(problem, bound)
+    assert bound.value > model_price_bound(problem, intervals=40).value
+    assert float(bound.value) == pytest.approx(
+        float(prove(problem_to_dict(problem), dict(bound.certificate or {}))), rel=1e-6, abs=1
+    )
+    more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-9)
+    with pytest.raises(InvalidCertificate):
+        gs.verify_bound(problem, gs.Bound(more, "too much", bound.certificate))
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_what_is_forged_or_corrupted_proves_no_more(models: int) -> None:
     """Any prices prove something; what is refused is what cannot be read or proves too little."""
-    problem, rng, refused = crowd(), Random(3), 0
+    problem, rng, refused = crowd(models=models), Random(3), 0
     bound = job_price_bound(problem, rounds=60, intervals=40)
     best = bound.value
     for _ in range(300):
@@ -176,12 +263,14 @@ def test_what_cannot_be_read_is_refused_by_name(field: str, value: Any, said: st
         gs.verify_bound(problem, gs.Bound(1, bound.method, proof))
 
 
-def test_a_negative_price_is_refused() -> None:
+@pytest.mark.parametrize(("more", "said"), [(1, "is not"), (8, "is not"), (7, "proves -")])
+def test_packed_numbers_have_the_same_bytes_each_and_eight_at_most(more: int, said: str) -> None:
     problem = crowd()
     bound = job_price_bound(problem, rounds=5, intervals=40)
-    below = [-1, 1] + [0] * (sum(bound.certificate["counts"]) - 2)
-    packed = b64encode(compress(pack(f"<{len(below)}q", *below))).decode()
-    with pytest.raises(InvalidCertificate, match="prices has a number below 0"):
+    count = sum(bound.certificate["counts"])
+    size = count + 1 if more == 1 else (1 + more) * count
+    packed = b64encode(compress(b"\xff" * size)).decode()
+    with pytest.raises(InvalidCertificate, match=said):
         gs.verify_bound(problem, gs.Bound(1, bound.method, {**bound.certificate, "prices": packed}))
 
 

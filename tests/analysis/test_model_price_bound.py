@@ -15,7 +15,7 @@ from corrupted import corrupted
 from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
-from gangsched.analysis.proofs.model_price_core import certify, evaluate_models
+from gangsched.analysis.proofs.model_price_core import Jobs, Lists, certify, evaluate_models
 from gangsched.analysis.proofs.model_prices import model_price_bound
 from gangsched.analysis.proofs.price_core import evaluate
 from gangsched.analysis.proofs.prices import price_bound
@@ -118,21 +118,26 @@ def draw(rng: np.random.Generator, count: int = 3) -> tuple[list[dict[str, Any]]
     return sorted(jobs, key=lambda job: job["release"]), edges, prices
 
 
-def columns(jobs: list[dict[str, Any]], edges: list[int]) -> dict[str, Any]:
-    """What the kernels take."""
-    made = {name: np.array([job[name] for job in jobs]) for name in jobs[0]}
-    at = np.searchsorted(np.array(edges), made["release"], side="right") - 1
-    made["speeds"] = np.array([job["speeds"] for job in jobs])
-    return {**made, "first": at, "row": np.arange(len(jobs)), "edges": np.array(edges)}
+def lists_of(jobs: list[dict[str, Any]], edges: list[int]) -> Lists:
+    """All prices, for each job alone."""
+    number, none = np.arange(len(jobs) + 1), np.zeros(len(jobs), dtype=np.int64)
+    speeds = np.rint(np.array([job["speeds"] for job in jobs]) * 1e6).astype(np.int64)
+    return Lists(number[:-1], number, none, none, none + len(edges) - 1, speeds)
+
+
+def columns(jobs: list[dict[str, Any]], scale: int = 1) -> Jobs:
+    names = ("release", "need", "work", "weight", "gang")
+    made = [np.array([job[name] for job in jobs], dtype=np.int64) for name in names]
+    made[3] *= scale
+    return Jobs(*made)
 
 
 def climbed(jobs: list[dict[str, Any]], edges: list[int], prices: Any) -> tuple[float, Any]:
-    c = columns(jobs, edges)
-    return evaluate_models(
-        c["release"], c["need"], c["work"].astype(float), c["weight"].astype(float),
-        c["gang"].astype(float), c["row"], c["first"], c["edges"], c["speeds"],
-        np.asarray(prices, dtype=float),
-    )  # fmt: skip
+    release, need, *numbers = columns(jobs)
+    some = Jobs(release, need, *(number.astype(float) for number in numbers))
+    priced = np.asarray(prices, dtype=float)
+    costs, bought = evaluate_models(some, lists_of(jobs, edges), np.array(edges), priced)
+    return float(costs.sum()), bought
 
 
 @each_seed(range(40))
@@ -145,23 +150,21 @@ def test_least_costs_are_those_of_linear_programs(seed: int) -> None:
 @each_seed(range(40))
 def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     jobs, edges, prices = draw(np.random.default_rng(seed))
-    c, scale = columns(jobs, edges), 2**20
-    speeds = np.rint(c["speeds"] * 1e6).astype(np.int64)
-    low, high, ptr, rates = certify(
-        c["release"], c["need"], c["work"], c["weight"] * scale, c["gang"], c["row"], c["first"],
-        c["edges"], speeds, prices * scale, float(scale),
-    )  # fmt: skip
-    proven = (int(high) << 32) + int(low)
+    scale, lists = 2**20, lists_of(jobs, edges)
+    c = columns(jobs, scale)
+    costs, own = certify(c, lists, np.array(edges), prices * scale, float(scale))
+    proven = int(costs.sum())
     wanted = [least_cost(job, edges, prices.tolist()) for job in jobs]
     assert proven <= sum(wanted) * scale * (1 + 1e-9)
     assert proven >= sum(wanted) * scale * (1 - 1e-4)
+    ptr, rates = np.cumsum([0, *map(len, own)]), np.array([a for some in own for a in some])
     given = [
-        c["release"], c["need"], c["work"], c["weight"] * scale, c["gang"], c["row"], speeds, ptr,
-        rates, c["edges"], prices * scale,
+        c.release, c.need, c.work, c.weight, c.gang, lists.order, lists.speeds, ptr, rates,
+        np.array(edges), prices * scale,
     ]  # fmt: skip
     plain = [0] * len(jobs)
     proven_costs(*(column.tolist() for column in given), plain)
-    assert sum(plain) == proven
+    assert plain == costs.tolist()
     compiled = np.zeros(len(jobs), dtype=np.int64)
     COMPILED[proven_costs](*(np.array(column, dtype=np.int64) for column in given), compiled)
     assert compiled.tolist() == plain
@@ -169,6 +172,32 @@ def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     proven_costs(*(column.tolist() for column in given), plain)
     for own, best in zip(plain, wanted, strict=True):
         assert own <= best * scale * (1 + 1e-9)
+
+
+def test_lists_of_some_intervals_are_prices_that_end() -> None:
+    """The list of a job, and that of two jobs, of which nothing has a price before and after."""
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        jobs, edges, prices = draw(rng, 3)
+        jobs[2]["speeds"] = jobs[1]["speeds"]
+        slices = [sorted(rng.integers(0, len(edges), 2).tolist()) for _ in range(2)]
+        order, ptr = np.array([0, 1, 2]), np.array([0, 1, 3])
+        first = np.array([low for low, _ in slices])
+        sizes = [high - low for low, high in slices]
+        ends = np.cumsum(sizes)
+        speeds = lists_of(jobs[:2], edges).speeds
+        lists = Lists(order, ptr, first, ends - sizes, ends, speeds)
+        own = np.concatenate([prices[:, low:high] for low, high in slices], axis=1)
+        release, need, *numbers = columns(jobs)
+        release = np.maximum(release, np.array(edges)[first[[0, 1, 1]]])
+        some = Jobs(release, need, *(number.astype(float) for number in numbers))
+        costs, bought = evaluate_models(some, lists, np.array(edges), own.astype(float))
+        assert bought.shape == own.shape
+        for j, (low, high) in zip(range(3), (slices[0], slices[1], slices[1]), strict=True):
+            job = {**jobs[j], "release": int(release[j])}
+            zero = np.zeros_like(prices)
+            zero[:, low:high] = prices[:, low:high]
+            assert costs[j] == pytest.approx(least_cost(job, edges, zero.tolist()), rel=1e-7)
 
 
 def test_the_slope_is_that_of_the_costs() -> None:
@@ -206,11 +235,11 @@ def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
     for _ in range(30):
         jobs, edges, prices = draw(rng, 6)
         alone = [{**job, "speeds": [1.0], "need": job["work"]} for job in jobs]
-        c, one = columns(alone, edges), prices[:1].astype(float)
+        c, one = columns(alone), prices[:1].astype(float)
+        first = np.searchsorted(edges, c.release, side="right")
         total, _, _ = evaluate(
-            c["release"], c["need"], c["weight"].astype(float), c["gang"], c["first"] + 1,
-            c["edges"], one[0],
-        )  # fmt: skip
+            c.release, c.need, c.weight.astype(float), c.gang, first, np.array(edges), one[0]
+        )
         found, _ = climbed(alone, edges, one)
         assert found == pytest.approx(total, rel=1e-12)
 
