@@ -25,7 +25,7 @@ from ...formulations.sharing_incentive import Reading, SharingIncentive
 from ...instances.model import Instance, some_jobs
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
-from ...solvers.ours.annealed import annealed_run
+from ...solvers.ours.annealed import Annealing, annealed_models, annealed_run, annealed_users
 from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.ours.pool import run_pool, schedule_of
 from ...solvers.ours.reward_pool import priced_schedule
@@ -126,11 +126,16 @@ def _checked(problem: Any, schedule: Schedule | None, order: str) -> KnownSchedu
     return KnownSchedule(float(problem.objective(schedule)), order)
 
 
-def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) -> Any:
+def least_times(
+    problem: CompletionTime,
+    bound: Bound | None,
+    effort: Effort,
+    on_progress: Progress | None = None,
+) -> Any:
     """Return the best schedule of some orders of :func:`~gangsched.solvers.ours.pool.area_order`.
 
     Where GPUs are not equal for all jobs, of some prices of
-    :func:`~gangsched.solvers.ours.model_order.run_models`.
+    :func:`~gangsched.solvers.ours.model_order.run_models`. At full effort it is annealed.
 
     Examples
     --------
@@ -141,24 +146,26 @@ def least_times(problem: CompletionTime, bound: Bound | None, effort: Effort) ->
     KnownSchedule(objective=6.0, order='least time left x gang^1')
     """
     powers = SCHEDULES[CompletionTime][effort]
+    tries = min(powers["tries"] * len(problem.jobs), MOST_TRIES)
+    how = Annealing(tries if problem.measure != "makespan" else 0, on_progress=on_progress)
+    learned = ", annealed" if how.tries else ""
     if problem.mixed:
         prices = positive(prices_of(problem))
-        made = {
-            power: models_schedule(problem, run_models(problem, prices**power))
-            for power in powers["prices"]
-        }
-        power = min(made, key=lambda power: problem.objective(made[power]))
-        return _checked(problem, made[power], f"least cost left at prices of models^{power:g}")
+        made = {power: run_models(problem, prices**power) for power in powers["prices"]}
+        power = min(made, key=lambda power: problem.objective_of(made[power].ends.tolist()))
+        order = f"least cost left at prices of models^{power:g}{learned}"
+        plan = annealed_models(problem, prices**power, how=how) if how.tries else made[power]
+        return _checked(problem, models_schedule(problem, plan), order)
     runs = {power: run_pool(problem, power=power) for power in powers["gangs"]}
     power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
-    best, order = runs[power], f"least time left x gang^{power:g}"
-    tries = min(powers["tries"] * len(problem.jobs), MOST_TRIES)
-    if tries and problem.measure != "makespan":
-        best, order = annealed_run(problem, power=power, tries=tries), f"{order}, annealed"
+    best = annealed_run(problem, power=power, how=how) if how.tries else runs[power]
+    order = f"least time left x gang^{power:g}{learned}"
     return _checked(problem, schedule_of(problem, best), order)
 
 
-def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> KnownSchedule | None:
+def most_reward(
+    problem: DeadlineRewards, bound: Bound, effort: Effort, on_progress: Progress | None = None
+) -> KnownSchedule | None:
     """Return what `priced_schedule` of `solvers.ours.reward_pool` wins at a bound's prices.
 
     Examples
@@ -175,20 +182,28 @@ def most_reward(problem: DeadlineRewards, bound: Bound, effort: Effort) -> Known
     return _checked(problem, found, "value per GPU second, ruin and recreate")
 
 
-def most_revenue(problem: Irmp, bound: Bound, effort: Effort) -> KnownSchedule | None:
+def most_revenue(
+    problem: Irmp, bound: Bound, effort: Effort, on_progress: Progress | None = None
+) -> KnownSchedule | None:
     """Return what :func:`.ours.irmp.lists.lp_list` earns, which knows all jobs."""
     from ...solvers.ours.irmp.lists import lp_list  # HiGHS takes a while to import
 
     return _checked(problem, lp_list(problem).solution, "lp-list")
 
 
-def least_worst(problem: SharingIncentive, bound: Bound, effort: Effort) -> KnownSchedule | None:
-    """Return the best of the schedules from which the bound began."""
-    rounds = SCHEDULES[SharingIncentive][effort]["rounds"]
-    if not rounds:
+def least_worst(
+    problem: SharingIncentive, bound: Bound, effort: Effort, on_progress: Progress | None = None
+) -> KnownSchedule | None:
+    """Return the best of the schedules from which the bound began; at full effort annealed."""
+    made = SCHEDULES[SharingIncentive][effort]
+    if not made["rounds"]:
         return None
-    best = schedule_of(problem.flow, tried(problem, rounds).best.run)
-    return _checked(problem, best, "least area left over weights of users")
+    begun, order = tried(problem, made["rounds"]).best, "least area left over weights of users"
+    tries = min(made["tries"] * len(problem.jobs), MOST_TRIES)
+    if not tries:
+        return _checked(problem, schedule_of(problem.flow, begun.run), order)
+    run = annealed_users(problem, begun, how=Annealing(tries, on_progress=on_progress))
+    return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed")
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -206,7 +221,7 @@ class Measure:
     column : str
         Key of the column below which the bound stands; empty for none.
     known : callable or None
-        (problem, bound, effort) to the best schedule that is shown; None for none.
+        (problem, bound, effort, on_progress) to the best schedule that is shown; None for none.
     bound : callable
         (problem, effort, bounds so far, on_progress) to the bound.
     mean : bool
@@ -218,7 +233,7 @@ class Measure:
     name: str
     problem: Callable[[MeasuredJobs], Any]
     column: str = ""
-    known: Callable[[Any, Bound, Effort], KnownSchedule | None] | None = None
+    known: Callable[..., KnownSchedule | None] | None = None
     bound: Callable[..., Bound] = proven
     mean: bool = False
     elastic: bool = False

@@ -294,12 +294,19 @@ class _Replay:
         on_progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         """Note the bound of a measure, if it can be verified, and the best known schedule."""
-        show = None if on_progress is None else partial(_tell, on_progress, measure.name)
+        name = measure.name
+        show = (
+            None if on_progress is None else partial(_tell, on_progress, f"bound of {name}, step")
+        )
         bound = measure.bound(problem, self.effort, bounds, show)
         if not holds(measure.name, problem, bound):
             return
         bounds[measure.name] = bound
-        best = None if measure.known is None else measure.known(problem, bound, self.effort)
+        best = None
+        if measure.known is not None:
+            if on_progress is not None:
+                show = partial(_tell, on_progress, f"best known {name}, try")
+            best = measure.known(problem, bound, self.effort, show)
         if best is not None:
             known[measure.name] = best
 
@@ -419,7 +426,7 @@ def _place(error: BaseException, policy: type) -> str:
 # --- bounds --------------------------------------------------------------------------------------
 
 
-def _tell(show: Callable[[str, int, int], None], name: str, step: int, best: float) -> None:
-    """Say now and then how far the climb of a bound is."""
+def _tell(show: Callable[[str, int, int], None], what: str, step: int, best: float) -> None:
+    """Say now and then how far a search is."""
     if step % 10 == 0:
-        show(f"bound of {name}, step {step}", 0, 0)
+        show(f"{what} {step:,}", 0, 0)

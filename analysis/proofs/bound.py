@@ -169,9 +169,9 @@ SCHEDULES: Mapping[type, Mapping[Effort, Mapping[str, Any]]] = {
         "quick": {"moves": 5_000}, "standard": {"moves": 50_000}, "full": {"moves": 500_000}
     },
     SharingIncentive: {
-        "quick": {"rounds": 0},
-        "standard": {"rounds": ROUNDS["standard"]},
-        "full": {"rounds": ROUNDS["full"]},
+        "quick": {"rounds": 0, "tries": 0},
+        "standard": {"rounds": ROUNDS["standard"], "tries": 0},
+        "full": {"rounds": ROUNDS["full"], "tries": 50},
     },
 }  # fmt: skip
 

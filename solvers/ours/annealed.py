@@ -7,6 +7,12 @@ factor by exp(s N(0, 1)), s one of .1, .4 and 1.5, and is kept if the cost falls
 probability exp(-rise / T). T falls geometrically from a quarter of a mean job's cost to a
 sixtieth of that. Jobs are drawn by the square root of their areas.
 
+On several GPU models each job also has an order of models, and takes the first one with room: that
+by their costs of its work at first (:mod:`gangsched.solvers.ours.model_order`). Then some tries let
+two neighbours in an order change places.
+
+Of users the worst ratio is the cost, from the weights of :mod:`gangsched.solvers.ours.user_order`.
+
 Reference: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi. Optimization by simulated annealing. Science
 220, 1983.
 """
@@ -15,35 +21,57 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats, Ints
-from .annealed_core import ListedGangs, Present, Trail, anneal
+from ...instances.model import FULL_SPEED
+from .annealed_core import EACH, ListedGangs, Present, Trail, anneal
+from .model_order import ModelRun, by_speed, gpus_of_models, keys_of, run_by, run_models
+from .model_order_core import Keys
 from .pool import PoolRun, columns, run_pool
+from .user_order import Members, UserRun
 
-__all__ = ["annealed_run"]
+__all__ = ["Annealing", "annealed_models", "annealed_run", "annealed_users"]
 
 SIZES = (0.1, 0.4, 1.5)  #: s of a try
 HEAT, COLD = 1 / 4, 1 / 240  #: T at first and last, as a part of the mean cost
 TOGETHER = 500  #: tries between two looks at the clock
 MOST_STATES = 5 * 10**7  #: jobs in all kept states
 
-#: tries so far, and the least cost
-Progress = Callable[[int, float], None]
+
+@dataclass(frozen=True)
+class Annealing:
+    """How long keys are annealed.
+
+    Parameters
+    ----------
+    tries : int
+        Changes of a key, at most.
+    work : float
+        Jobs that are looked at while they are in the system, at most about: 2e10 take a minute.
+    seed : int
+        Of the draws: the same run for the same seed, where the time limit does not end it.
+    time_limit : float or None
+        Seconds after which the best run so far is returned.
+    on_progress : callable, optional
+        Called with the number of tries so far and the least cost.
+    """
+
+    tries: int = 100_000
+    work: float = 2e10
+    seed: int = 0
+    time_limit: float | None = None
+    on_progress: Callable[[int, float], None] | None = None
 
 
-def annealed_run(
-    problem: CompletionTime,
-    *,
-    power: float = 1.0,
-    tries: int = 100_000,
-    work: float = 5e9,
-    seed: int = 0,
-    time_limit: float | None = None,
-    on_progress: Progress | None = None,
-) -> PoolRun:
+ONCE = Annealing()
+
+
+def annealed_run(problem: CompletionTime, *, power: float = 1.0, how: Annealing = ONCE) -> PoolRun:
     """Return the best run of a list on the pool whose keys are annealed.
 
     Parameters
@@ -52,16 +80,7 @@ def annealed_run(
         With any measure but the makespan, all of whose GPUs are equal for all jobs.
     power : float
         a, of the list from which it starts.
-    tries : int
-        Changes of a key, at most.
-    work : float
-        Jobs that are looked at while they are in the system, at most about: 5e9 take half a minute.
-    seed : int
-        Of the draws: the same run for the same seed, where the time limit does not end it.
-    time_limit : float or None
-        Seconds after which the best run so far is returned.
-    on_progress : callable, optional
-        Called with the number of tries so far and the least cost.
+    how : Annealing
 
     Returns
     -------
@@ -71,7 +90,7 @@ def annealed_run(
     Notes
     -----
     O(events that a change reaches x jobs in the system) a try. Where many thousand jobs wait, too
-    many to keep the state before each arrival, it is the run of the list.
+    many to keep the states before the arrivals, it is the run of the list.
 
     Examples
     --------
@@ -81,68 +100,189 @@ def annealed_run(
     >>> jobs = [Job(id=f"n{k}", gpus=1, work=5, release=4 * k) for k in range(3)]
     >>> jobs += [Job(id="wide", gpus=4, work=3)]
     >>> problem = CompletionTime(Instance(Cluster.of_sizes([4]), jobs), "flow")
-    >>> runs = run_pool(problem), annealed_run(problem, tries=2_000)
+    >>> runs = run_pool(problem), annealed_run(problem, how=Annealing(tries=2_000))
     >>> [problem.objective_of(run.ends.tolist()) for run in runs]
     [31, 21]
     """
-    if problem.measure == "makespan":
-        raise ValueError("annealed_run: measure='makespan' has no weights")
-    plain = run_pool(problem, power=power)
-    release, gang = columns(problem.instance)
-    weight, need = problem.rates(), np.array(problem.seconds, dtype=np.int64)
-    order = np.argsort(release, kind="stable")
-    first = release[order]
-    gone = np.searchsorted(np.sort(plain.ends), first, side="right")
-    present = int((np.arange(1, first.size + 1) - gone).max(initial=0))
-    room = min(2 * present + 16, first.size + 2)
-    if first.size * room > MOST_STATES or first.size < 2:
-        return plain
-    gangs = ListedGangs(
-        first, need[order], gang[order], weight[order], np.searchsorted(first, first),
-        np.array([problem.instance.cluster.gpus]),
-    )  # fmt: skip
-    base = gang**power / weight
-    heat = float(weight @ (plain.ends - release)) / first.size * HEAT
-    scale = base[order]
-    for done, least in _annealed(gangs, scale, heat, room, tries, work, seed, time_limit):
-        if on_progress is not None:
-            on_progress(done, least)
-    factors = np.empty_like(base)
-    factors[order] = scale / base[order]
-    found = run_pool(problem, power=power, weights=weight / factors)
+    _check(problem)
+    plain, weight = run_pool(problem, power=power), problem.rates()
+    gang = columns(problem.instance)[1]
+    keys = Keys(gang**power / weight, np.zeros((gang.size, 1), dtype=np.int64))
+    scale = _annealed(problem, weight, keys, plain.ends, how).scale
+    found = run_pool(problem, power=0.0, weights=1 / scale)
     return min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
 
 
+def annealed_models(problem: CompletionTime, prices: Floats, *, how: Annealing = ONCE) -> ModelRun:
+    """Return the best run on several GPU models of a list whose keys and models are annealed.
+
+    Parameters
+    ----------
+    problem : CompletionTime
+        With any measure but the makespan.
+    prices : (models,) array
+        Of the list from which it starts.
+    how : Annealing
+
+    Returns
+    -------
+    ModelRun
+        No worse than that of :func:`~gangsched.solvers.ours.model_order.run_models`.
+
+    Notes
+    -----
+    As of :func:`annealed_run`.
+
+    Examples
+    --------
+    The short job is the cheaper one, but the long one gains more from the new GPU:
+
+    >>> from gangsched.instances import Cluster, Instance, Job, Node
+    >>> cluster = Cluster([Node("n", 1, "new"), Node("o", 1, "old")])
+    >>> jobs = [
+    ...     Job(id="short", gpus=1, work=20, speeds={"new": 2.0, "old": 1.0}),
+    ...     Job(id="long", gpus=1, work=99, speeds={"new": 9.0, "old": 1.0}),
+    ... ]
+    >>> problem, prices = CompletionTime(Instance(cluster, jobs)), np.array([1.0, 1.0])
+    >>> run_models(problem, prices).ends.tolist()
+    [10, 20]
+    >>> annealed_models(problem, prices, how=Annealing(tries=100)).ends.tolist()
+    [16, 11]
+    """
+    _check(problem)
+    plain = run_models(problem, prices)
+    best = _annealed(problem, problem.rates(), keys_of(problem, prices), plain.ends, how)
+    found = run_by(problem, best)
+    return min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
+
+
+def annealed_users(problem: SharingIncentive, begun: UserRun, *, how: Annealing = ONCE) -> PoolRun:
+    """Return the best run of a list on the pool whose keys are annealed for the worst user.
+
+    Parameters
+    ----------
+    problem : SharingIncentive
+        Without a limit.
+    begun : UserRun
+        By whose weights of the users it starts.
+    how : Annealing
+
+    Returns
+    -------
+    PoolRun
+        In which the worst ratio is no larger than it was.
+
+    Notes
+    -----
+    As of :func:`annealed_run`.
+
+    Examples
+    --------
+    No weight of a user changes which of its own jobs comes first:
+
+    >>> from gangsched.instances import Cluster, Instance, Job, User
+    >>> from gangsched.solvers.ours.user_order import user_runs
+    >>> jobs = [Job(id=f"n{k}", gpus=1, work=5, release=4 * k, user="u") for k in range(3)]
+    >>> jobs += [Job(id="wide", gpus=4, work=3, user="u")]
+    >>> jobs += [Job(id="late", gpus=1, work=3, release=99, user="v")]
+    >>> instance = Instance(Cluster.of_sizes([4]), jobs, [User("u"), User("v")])
+    >>> problem = SharingIncentive(instance, "stretch")
+    >>> begun = next(user_runs(problem, 1))
+    >>> runs = begun.run, annealed_users(problem, begun, how=Annealing(tries=2_000))
+    >>> [problem.flows_of(run.ends)["u"] for run in runs]
+    [31, 21]
+    """
+    if problem.limit is not None:
+        raise ValueError(f"annealed_users: limit={problem.limit} is no worst ratio")
+    members = Members.of(problem)
+    gang, weight = columns(problem.instance)[1], 1 / members.over[members.user]
+    keys = Keys(gang / members.weights(begun.shares), np.zeros((gang.size, 1), dtype=np.int64))
+    best = _annealed(problem.flow, weight, keys, begun.run.ends, how, members)
+    found = run_pool(problem.flow, power=0.0, weights=1 / best.scale)
+    return min(begun.run, found, key=lambda run: members.ratios(run.ends).max())
+
+
+def _check(problem: CompletionTime) -> None:
+    """Refuse what has no weights."""
+    if problem.measure == "makespan":
+        raise ValueError("annealed_run: measure='makespan' has no weights")
+
+
 def _annealed(
-    gangs: ListedGangs, best: Floats, heat: float, room: int, tries: int, work: float, seed: int,
-    time_limit: float | None,
-) -> Iterator[tuple[int, float]]:  # fmt: skip
-    """Write the best factors of what is left of each job; tries so far, and the least cost."""
-    count, rng, begun = gangs.release.size, np.random.default_rng(seed), time.monotonic()
-    old, new = _trail(count, room), _trail(count, room)
-    now, runs = Present(_zeros(room), _zeros(room), np.zeros(room)), _zeros(room)
-    scale, costs = best.copy(), np.array([np.inf, np.inf, 0.0])
-    drawn = np.cumsum(np.sqrt(gangs.need * gangs.gang))
+    problem: CompletionTime, weight: Floats, begun: Keys, ends: Ints, how: Annealing,
+    members: Members | None = None,
+) -> Keys:  # fmt: skip
+    """The best keys, from those of a run with these ends; of users, for the worst ratio."""
+    release, gang = columns(problem.instance)
+    order = np.argsort(release, kind="stable")
+    gone = np.searchsorted(np.sort(ends), release[order], side="right")
+    present = int((np.arange(1, order.size + 1) - gone).max(initial=0))
+    room = 2 * present + 2 * EACH
+    if order.size // EACH * room > MOST_STATES or order.size < 2:
+        return begun
+    need, speed, capacity = _work(problem)
+    group, first = _zeros(order.size), np.zeros(1)
+    if members is not None:
+        group, first = members.user, -members.less / members.over
+    rows, kind = np.unique(speed, axis=0, return_inverse=True)
+    gangs = ListedGangs(
+        release[order], need[order], gang[order], weight[order], group[order], first, speed[order],
+        kind.ravel()[order], by_speed(rows), capacity,
+    )  # fmt: skip
+    heat = float(weight @ (ends - release)) / order.size * HEAT
+    best = Keys(begun.scale[order], begun.models[order])
+    for done, least in _tries(gangs, best, heat, room, how):
+        if how.on_progress is not None:
+            how.on_progress(done, least)
+    back = np.argsort(order)
+    return Keys(best.scale[back], best.models[back])
+
+
+def _work(problem: CompletionTime) -> tuple[Ints, Ints, Ints]:
+    """Needs, what a second on each model does of them, and the GPUs of each model."""
+    if not problem.mixed:
+        need = np.array(problem.seconds, dtype=np.int64)
+        return need, np.ones((need.size, 1), dtype=np.int64), gpus_of_models(problem)
+    need = np.array([job.work for job in problem.jobs], dtype=np.int64) * FULL_SPEED
+    return need, problem.speeds, gpus_of_models(problem)
+
+
+def _tries(
+    gangs: ListedGangs, best: Keys, heat: float, room: int, how: Annealing
+) -> Iterator[tuple[int, float]]:
+    """Write the best keys; tries so far, and the least cost."""
+    count, models, groups = gangs.release.size, gangs.gpus.size, gangs.first.size
+    rng, begun = np.random.default_rng(how.seed), time.monotonic()
+    old, new = _trail(count, room, groups), _trail(count, room, groups)
+    now = Present(
+        _zeros(room), _zeros(room), np.zeros(room), _zeros(room), _zeros(room),
+        _zeros(count) - 1, _zeros(count) - 1, _zeros(models), np.zeros(groups), np.zeros(groups),
+    )  # fmt: skip
+    keys, costs = Keys(best.scale.copy(), best.models.copy()), np.array([np.inf, np.inf, 0.0])
+    total = np.zeros(groups)
+    drawn = np.cumsum(np.sqrt(gangs.need.astype(np.float64) * gangs.gang))
     done = 0
-    while done < tries:
-        gone = costs[2] / work
-        if time_limit is not None:
-            gone = max(gone, (time.monotonic() - begun) / max(time_limit, 1e-9))
+    while done < how.tries:
+        gone = costs[2] / how.work
+        if how.time_limit is not None:
+            gone = max(gone, (time.monotonic() - begun) / max(how.time_limit, 1e-9))
         if gone >= 1:
             return
-        more = min(TOGETHER, tries - done)
-        part = np.maximum(np.arange(done, done + more) / tries, gone)
+        more = min(TOGETHER, how.tries - done)
+        part = np.maximum(np.arange(done, done + more) / how.tries, gone)
         picks = np.searchsorted(drawn, rng.random(more) * drawn[-1], side="right")
         steps, draws = rng.normal(size=more) * rng.choice(SIZES, more), rng.random(more)
+        places = rng.integers(-models, models, more).clip(0) if models > 1 else _zeros(more)
         cooled = heat * (COLD / HEAT) ** part
-        anneal(gangs, scale, best, costs, now, runs, old, new, picks, steps, draws, cooled)
+        anneal(gangs, keys, best, costs, total, now, old, new, picks, places, steps, draws, cooled)
         done += more
         yield done, float(costs[1])
 
 
-def _trail(count: int, room: int) -> Trail:
-    states = np.zeros((2, count, room), dtype=np.int64)
-    return Trail(_zeros(count), states[0], states[1], np.zeros(count))
+def _trail(count: int, room: int, groups: int) -> Trail:
+    kept = -(-count // EACH)
+    states = np.zeros((3, kept, room), dtype=np.int64)
+    return Trail(_zeros(kept), states[0], states[1], states[2], np.zeros((kept, groups)))
 
 
 def _zeros(size: int) -> Ints:

@@ -24,7 +24,7 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
-from .model_order_core import schedule_models
+from .model_order_core import Keys, schedule_models
 from .pool_core import place_pieces
 
 #: rows of speeds that prices are optimised for, those with the most work
@@ -79,20 +79,28 @@ def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
     >>> run_models(problem, np.array([2.0, 1.0])).ends.tolist()
     [5, 2]
     """
+    return run_by(problem, keys_of(problem, prices))
+
+
+def keys_of(problem: CompletionTime, prices: Floats) -> Keys:
+    """Return what the work left of each job costs at the least, and its models by rising cost."""
+    speeds, gpus = problem.speeds, np.array([job.gpus for job in problem.jobs], dtype=np.int64)
+    cost = costs_of_work(prices, speeds)
+    return Keys(gpus * cost.min(axis=1) * FULL_SPEED / problem.rates(), _choices(cost, speeds))
+
+
+def run_by(problem: CompletionTime, keys: Keys) -> ModelRun:
+    """Run at every event the jobs of the least work left times scale, on the first models free."""
     rows = problem.speeds
     columns = [[job.release for job in problem.jobs], [job.work for job in problem.jobs]]
     columns.append([job.gpus for job in problem.jobs])
     release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
-    kinds, kind = np.unique(np.column_stack([gpus, rows]), axis=0, return_inverse=True)
-    speeds = kinds[:, 1:]
-    cost = costs_of_work(prices, speeds)
-    cheap, fast = (_choices(cost), _choices(-speeds.astype(np.float64)))
-    cheap, fast = (np.where(np.take_along_axis(speeds, a, 1) > 0, a, -1) for a in (cheap, fast))
+    kinds, kind = np.unique(np.column_stack([gpus, rows, keys.models]), axis=0, return_inverse=True)
+    speeds, cheap = kinds[:, 1 : 1 + rows.shape[1]], kinds[:, 1 + rows.shape[1] :].copy()
     kind = kind.ravel()
     pieces = schedule_models(
         np.argsort(release, kind="stable"), release, work, gpus, kind, kinds[:, 0].copy(),
-        gpus * cost.min(axis=1)[kind] * FULL_SPEED / problem.rates(), rows, cheap, fast,
-        gpus_of_models(problem),
+        keys.scale, rows, cheap, by_speed(speeds), gpus_of_models(problem),
     )  # fmt: skip
     ends = np.zeros(release.size, dtype=np.int64)
     np.maximum.at(ends, pieces[:, 0], pieces[:, 2])
@@ -107,9 +115,15 @@ def costs_of_work(prices: Floats, speeds: Ints) -> Floats:
     return costs
 
 
-def _choices(key: Floats) -> Ints:
-    """Models by rising key, in each row."""
-    return np.argsort(key, axis=1, kind="stable")
+def by_speed(speeds: Ints) -> Ints:
+    """Models by falling speed, in each row; -1 after those on which it can run."""
+    return _choices(-speeds.astype(np.float64), speeds)
+
+
+def _choices(key: Floats, speeds: Ints) -> Ints:
+    """Models by rising key, in each row; -1 after those on which it can run."""
+    order = np.argsort(key, axis=1, kind="stable")
+    return np.where(np.take_along_axis(speeds, order, 1) > 0, order, -1)
 
 
 def models_schedule(problem: CompletionTime, run: ModelRun) -> Schedule:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
@@ -11,8 +13,15 @@ from ...instances.model import FULL_SPEED
 from .repacking_core import with_room
 
 
+class Keys(NamedTuple):
+    """What a list goes by: the factor of what is left of each job, and the models it tries."""
+
+    scale: Floats
+    models: Ints  # in turn, and -1 after the last one
+
+
 @inner
-def _room(kind: int, choice: Ints, width: int, free: Ints) -> np.int64:
+def first_with_room(kind: int, choice: Ints, width: int, free: Ints) -> np.int64:
     """The first model of a kind's choice with so many free GPUs; -1 where there is none."""
     for i in range(choice.shape[1]):
         g = choice[kind, i]
@@ -33,14 +42,14 @@ def _first_waiting(
         if (
             size[k] > 0
             and (best < 0 or before(key, heap[first[k]], best))
-            and _room(k, choice, widths[k], free) >= 0
+            and first_with_room(k, choice, widths[k], free) >= 0
         ):
             best = heap[first[k]]
     return best
 
 
 @inner
-def _upgrade(
+def upgrade(
     kept: Ints, stays: int, kind: Ints, gpus: Ints, speeds: Ints, fast: Ints, new: Ints, free: Ints
 ) -> bool:
     """Move jobs in their order to faster models that have room; whether one moved."""
@@ -128,7 +137,7 @@ def schedule_models(
             else:
                 job, k = running[i], kind[running[i]]
                 i += 1
-            g = _room(k, cheap, gpus[job], free)
+            g = first_with_room(k, cheap, gpus[job], free)
             if g >= 0:
                 new[job] = g
                 free[g] -= gpus[job]
@@ -138,13 +147,9 @@ def schedule_models(
                 push(heap, key, first[k], size[k], job)
                 size[k] += 1
                 waits += 1
-            if fresh or (best >= 0 and _room(kind[best], cheap, gpus[best], free) < 0):
+            if fresh or (best >= 0 and first_with_room(kind[best], cheap, gpus[best], free) < 0):
                 best = _first_waiting(heap, first, size, widths, key, cheap, free)
-            if (
-                i == runs
-                and best < 0
-                and _upgrade(kept, stays, kind, gpus, speeds, fast, new, free)
-            ):
+            if i == runs and best < 0 and upgrade(kept, stays, kind, gpus, speeds, fast, new, free):
                 best = _first_waiting(heap, first, size, widths, key, cheap, free)
         for i in range(runs):
             job = running[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,77 +11,173 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.analysis.comparing.measures import least_times
+from gangsched.analysis.proofs.user_prices import tried
 from gangsched.formulations.completion_time.problem import CompletionTime
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.formulations.sharing_incentive import SharingIncentive
+from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers.ours import annealed
-from gangsched.solvers.ours.annealed import annealed_run
+from gangsched.solvers.ours.annealed import (
+    Annealing,
+    annealed_models,
+    annealed_run,
+    annealed_users,
+)
+from gangsched.solvers.ours.model_order import models_schedule, run_models
 from gangsched.solvers.ours.pool import run_pool, schedule_of
-from preemptive import MEASURES, optimum, problems
+from preemptive import MEASURES, mixed_optimum, mixed_problem, optimum, problems
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
+TABLE = [{"a": 4.0, "b": 2.0}, {"a": 1.5, "b": 1.0}, {"b": 0.7}, {"a": 0.3}]
 
 
-def crowd(seed: int, jobs: int = 60) -> CompletionTime:
+def crowd(seed: int, jobs: int = 60, models: str = "") -> CompletionTime:
     rng = np.random.default_rng(seed)
     some = [
         Job(
             id=f"j{k}", gpus=int(rng.choice([1, 2, 4, 8])), work=int(rng.integers(20, 400)),
-            release=int(rng.integers(0, 90) * 10),
+            release=int(rng.integers(0, 90) * 10), user="uvw"[rng.integers(3)],
+            speeds=TABLE[rng.integers(4)] if models else {},
         )
         for k in range(jobs)
     ]  # fmt: skip
-    return CompletionTime(Instance(Cluster.of_sizes([8, 4]), some), "flow")
+    nodes = [Node(f"{model}{size}", size, model) for model in models or "a" for size in (8, 4)]
+    some.sort(key=lambda job: job.release)
+    return CompletionTime(Instance(Cluster(nodes), some, [User(u) for u in "uvw"]), "flow")
 
 
 def cost(problem: CompletionTime, run: Any) -> Any:
     return problem.objective_of(run.ends.tolist())
 
 
+def plain_ends(problem: CompletionTime, scale: Any, models: Any) -> list[int]:
+    """Completions by the rule: the least work left times scale first, on the first model free."""
+    jobs, several = problem.jobs, problem.mixed
+    unit = 10**6 if several else 1
+    speeds = problem.speeds.tolist() if several else [[1]] * len(jobs)
+    gpus = [sum(n.gpus for n in problem.instance.cluster.nodes if n.model == m)
+            for m in problem.models]  # fmt: skip
+    left = [(job.work or 0) * unit for job in jobs]
+    on, ends, now = [-1] * len(jobs), [0] * len(jobs), 0
+    while not all(ends):
+        here = [j for j, job in enumerate(jobs) if job.release <= now and not ends[j]]
+        here.sort(key=lambda j: (-(-left[j] // unit) * scale[j], j))
+        free, to, fresh = list(gpus), dict[int, int](), True
+        while fresh:
+            fresh = False
+            for j in here:
+                for g in (g for g in models[j] if g >= 0 and j not in to):
+                    if free[g] >= jobs[j].gpus:
+                        free[g] -= jobs[j].gpus
+                        to[j], fresh = g, True
+                        break
+            for j, was in list(to.items()) if fresh and several else ():
+                faster = [g for g, s in enumerate(speeds[j]) if s > speeds[j][was]]
+                for g in sorted(faster, key=lambda g, j=j: -speeds[j][g]):
+                    if free[g] >= jobs[j].gpus:
+                        free[was] += jobs[j].gpus
+                        free[g] -= jobs[j].gpus
+                        to[j] = g
+                        break
+        for j in here:
+            if on[j] != to.get(j, -1):
+                left[j], on[j] = -(-left[j] // unit) * unit, to.get(j, -1)
+        come = [job.release for job in jobs if job.release > now]
+        done = min(come + [now - (-left[j] // speeds[j][g]) for j, g in to.items()])
+        for j, g in to.items():
+            left[j] -= (done - now) * speeds[j][g]
+            ends[j] = done if left[j] <= 0 else 0
+        now = done
+    return ends
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What the tries have come to after each fifty of them."""
+    ended, plain = list[tuple[Any, ...]](), annealed.anneal
+
+    def anneal(gangs: Any, keys: Any, best: Any, costs: Any, total: Any, *rest: Any) -> None:
+        plain(gangs, keys, best, costs, total, *rest)
+        ended.append((keys.scale.copy(), keys.models.copy(), costs.copy(), total.copy()))
+
+    monkeypatch.setattr(annealed, "anneal", anneal)
+    monkeypatch.setattr(annealed, "TOGETHER", 50)
+    return ended
+
+
 @given(st.sampled_from(SUMS).flatmap(lambda measure: problems(measure=measure)))
 def test_it_lies_between_the_optimum_and_the_list(problem: CompletionTime) -> None:
-    run = annealed_run(problem, tries=200)
+    run = annealed_run(problem, how=Annealing(200))
     schedule = schedule_of(problem, run)
     assert problem.violations(schedule) == []
     assert problem.objective(schedule) >= float(optimum(problem)) * (1 - 1e-12)
     assert cost(problem, run) <= cost(problem, run_pool(problem))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("measure", SUMS)
+def test_on_several_models_it_lies_between_them_too(measure: str) -> None:
+    rng, gaps = np.random.default_rng(4), []
+    for _ in range(20):
+        problem = mixed_problem(rng, measure)
+        prices = np.ones(len(problem.models))
+        run = annealed_models(problem, prices, how=Annealing(300))
+        assert problem.violations(models_schedule(problem, run)) == []
+        best = float(mixed_optimum(problem))
+        assert (
+            best * (1 - 1e-12) <= cost(problem, run) <= cost(problem, run_models(problem, prices))
+        )
+        gaps.append(cost(problem, run) / best - 1)
+    assert np.mean(gaps) < 0.03
+
+
+@pytest.mark.parametrize("models", ["", "ab"])
+@pytest.mark.parametrize("seed", range(3))
 def test_what_a_change_reaches_is_all_that_changes(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, models: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cost that tries add up is that of the whole run with the keys that are left."""
-    problem, ended = crowd(seed), list[tuple[Any, Any, Any]]()
-    plain = annealed.anneal
-
-    def anneal(gangs: Any, scale: Any, best: Any, costs: Any, *rest: Any) -> None:
-        plain(gangs, scale, best, costs, *rest)
-        ended.append((gangs, scale.copy(), costs.copy()))
-
-    monkeypatch.setattr(annealed, "anneal", anneal)
-    monkeypatch.setattr(annealed, "TOGETHER", 50)
-    run = annealed_run(problem, tries=1_000, seed=seed)
-    order = np.argsort([job.release for job in problem.jobs], kind="stable")
-    for _, scale, costs in ended:
-        key = np.empty_like(scale)
-        key[order] = scale
-        whole = run_pool(problem, power=0.0, weights=1 / key)
-        assert cost(problem, whole) == pytest.approx(costs[0], rel=1e-9)
+    """The cost that tries add up is that of a plain simulation with the keys that are left."""
+    problem, ended, how = (
+        crowd(seed, models=models),
+        recorded(monkeypatch),
+        Annealing(1_000, seed=seed),
+    )
+    if models:
+        prices = np.array([2.0, 1.0])
+        run, listed = annealed_models(problem, prices, how=how), run_models(problem, prices)
+        assert problem.violations(models_schedule(problem, run)) == []
+        assert any((own != ended[0][1]).any() for _, own, _, _ in ended)
+    else:
+        run, listed = annealed_run(problem, how=how), run_pool(problem)
+    for scale, own, costs, _ in ended[::4]:
+        assert problem.objective_of(plain_ends(problem, scale, own.tolist())) == costs[0]
     assert len(ended) == 20
-    assert cost(problem, run) == pytest.approx(ended[-1][2][1], rel=1e-9)
-    assert cost(problem, run) < cost(problem, run_pool(problem)) * 0.995
+    assert cost(problem, run) == ended[-1][2][1]
+    assert cost(problem, run) < cost(problem, listed) * 0.995
+
+
+@pytest.mark.parametrize("reading", ["sharing", "wait", "stretch"])
+def test_the_worst_user_gains(reading: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = SharingIncentive(crowd(5).instance, reading)
+    begun, ended = tried(problem, 3).best, recorded(monkeypatch)
+    run = annealed_users(problem, begun, how=Annealing(1_000))
+    for scale, own, _, total in ended[::4]:
+        ends = plain_ends(problem.flow, scale, own.tolist())
+        ratios = [float(ratio) for ratio in problem.ratios(problem.flows_of(ends)).values()]
+        assert total == pytest.approx(ratios, rel=1e-9)
+    assert problem.objective(schedule_of(problem.flow, run)) == pytest.approx(ended[-1][2][1])
+    assert problem.objective(schedule_of(problem.flow, run)) < begun.cost(None)[0] * 0.99
+    with pytest.raises(ValueError, match=r"limit=2\.0"):
+        annealed_users(replace(problem, limit=2.0), begun)
 
 
 def test_the_same_seed_gives_the_same_run_and_others_others() -> None:
-    runs = [annealed_run(crowd(1), tries=600, seed=seed) for seed in (3, 3, 4)]
+    runs = [annealed_run(crowd(1), how=Annealing(600, seed=seed)) for seed in (3, 3, 4)]
     assert runs[0].ends.tolist() == runs[1].ends.tolist() != runs[2].ends.tolist()
 
 
 def test_limits_are_kept_progress_is_told_and_ctrl_c_goes_through() -> None:
     problem = crowd(2)
     listed = cost(problem, run_pool(problem))
-    assert cost(problem, annealed_run(problem, tries=10**9, time_limit=0.3)) < listed
-    assert cost(problem, annealed_run(problem, tries=10**9, work=1e6)) < listed
+    assert cost(problem, annealed_run(problem, how=Annealing(10**9, time_limit=0.3))) < listed
+    assert cost(problem, annealed_run(problem, how=Annealing(10**9, work=1e6))) < listed
     seen = list[float]()
 
     def stop(tries: int, best: float) -> None:
@@ -89,14 +186,15 @@ def test_limits_are_kept_progress_is_told_and_ctrl_c_goes_through() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        annealed_run(problem, tries=10**9, on_progress=stop)
+        annealed_run(problem, how=Annealing(10**9, on_progress=stop))
     assert seen == sorted(seen, reverse=True)
 
 
-def test_full_effort_shows_it_and_the_makespan_is_refused() -> None:
-    problem = crowd(3)
+@pytest.mark.parametrize("models", ["", "ab"])
+def test_full_effort_shows_it_and_the_makespan_is_refused(models: str) -> None:
+    problem = crowd(3, models=models)
     with pytest.raises(ValueError, match="makespan"):
-        annealed_run(CompletionTime(problem.instance, "makespan"))
+        annealed_run(CompletionTime(crowd(3).instance, "makespan"))
     listed, found = (least_times(problem, None, effort) for effort in ("quick", "full"))
     assert found.objective < listed.objective
     assert found.order.endswith("annealed")
