@@ -199,12 +199,13 @@ def online_bound(
     at_least("busy_time_bound: rounds", rounds, 1)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     found = [srpt_bound(problem)] if _equal_weights(problem) else []
+    own_prices = own_prices and 0 < len(problem.jobs) <= MOST_JOBS
     maker = model_price_bound if problem.mixed else price_bound
     priced = maker(
         problem,
         rounds=steps,
         halvings=halvings,
-        time_limit=time_limit,
+        time_limit=time_limit / 3 if own_prices and time_limit is not None else time_limit,
         on_progress=on_progress,
     )
     beyond = max(bound.value for bound in (*found, priced))
@@ -212,7 +213,7 @@ def online_bound(
     for machine in _busiest(problem, jobs):
         found += _busy(problem, jobs, machine, rounds, end, beyond)
     found.append(priced)
-    if own_prices and 0 < len(problem.jobs) <= MOST_JOBS:
+    if own_prices:
         left = None if time_limit is None else end - time.monotonic()
         if left is None or left > 0:
             found.append(job_price_bound(problem, time_limit=left, on_progress=on_progress))

@@ -77,6 +77,7 @@ FIRST_STEP = 0.3  #: of the climb of the jobs' prices, as a part of the usual pr
 FEW = 100_000
 WORK, MOST_STEPS = 2 * 10**8, 1_000  #: prices of each model times steps, and steps, at most
 USUAL = 2**12  #: parts that a usual price has
+EXACT = 5  #: evaluations that take about as long as the bound in integers
 
 
 def job_price_bound(
@@ -148,9 +149,11 @@ def job_price_bound(
         prices = prices[..., at]
         dual = _Dual.of(finer, prices)
     steps = min(MOST_STEPS, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
-    climb = Climb(end, steps, on_progress)
     usual = np.stack([around(row) for row in np.atleast_2d(prices)])
-    own = climb.up(dual, dual.spread(prices), FIRST_STEP * dual.spread(usual))
+    own, before = dual.spread(prices), time.monotonic()
+    dual.at(own)
+    climb = Climb(end - EXACT * (time.monotonic() - before), steps, on_progress)
+    own = climb.up(dual, own, FIRST_STEP * dual.spread(usual))
     return _exact_bound(problem, dual, own, since)
 
 

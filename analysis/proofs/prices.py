@@ -32,8 +32,9 @@ concave in the prices; its supergradient in the price of an interval is the GPU 
 jobs buy of it less those that there are. It is climbed by Adam (Kingma and Ba), the supergradient
 counted as a part of the GPU seconds that there are, and with steps that are parts of the usual
 price around, as prices differ by factors of 100. These parts shrink from 5 to 3/2000; the best of
-the iterates and of their moving averages is kept. Then each interval is halved and the climb goes
-on.
+the iterates and of their moving averages is kept. If after 2/5, 3/5 or 4/5 of the climb none is
+better than the first prices, as may be where the cluster is overloaded, it goes on from these. Then
+each interval is halved and the climb goes on.
 
 The certificate is the list of prices in whole parts. The bound is computed from it in integers:
 every breakpoint of kappa_j is one, so nothing is lost but the rounding of prices and weights.
@@ -354,7 +355,8 @@ class Climb:
         """Return the best prices found from these on, with a first step of this size for each."""
         room, shrinking = dual.room, LAST_STEP / FIRST_STEP
         value, slope = dual.at(prices)
-        best, highest, mean = prices, value, prices
+        start = best = mean = prices
+        highest, fifths = value, 1
         slopes, squares = np.zeros_like(prices), np.zeros_like(prices)
         since = time.monotonic()
         for k in range(1, self.rounds + 1):
@@ -376,6 +378,9 @@ class Climb:
             for found, point in tried:
                 if found > highest:
                     best, highest = point, found
+            if best is start and fifths < int(5 * done) < 5:  # lost: again, in smaller steps
+                prices = mean = start
+                slope, fifths = dual.at(start)[1], int(5 * done)
             self.steps += 1
             if self.on_progress is not None:
                 self.on_progress(self.steps, highest)

@@ -439,3 +439,15 @@ def test_a_pool_run_is_a_schedule_in_its_order(seed: int, dynamic: bool) -> None
         for j in waits:  # nobody smaller is passed over for want of anything but GPUs
             smaller = sum(jobs[i].gpus for i in runs if (key[i], i) < (key[j], j))
             assert smaller + jobs[j].gpus > gpus
+
+
+def test_a_climb_that_is_lost_begins_anew() -> None:
+    """On an overloaded cluster its first steps lead too far away to come back."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (int(rng.choice([1, 2, 4])), int(rng.integers(3_000)), int(rng.integers(10, 1_000)), 1.0)
+        for _ in range(100)
+    ]
+    problem = problem_of([12], rows)
+    first = price_bound(problem, rounds=0, intervals=200)
+    assert price_bound(problem, rounds=50, intervals=200).value > first.value * 1.003
