@@ -31,12 +31,13 @@ keeps a job out of the sets of two models at once.
 
 Prices
 ------
-Job j has prices in each interval from its release to T_j = r_j + (its least cost at prices of GPU
-time) / w_j, and none later: to complete after T_j costs more than that. They begin with D_j pi_g,
-pi_g from a climb of GPU prices on the same intervals. The supergradient in a price of job j is the
-seconds that j buys of the interval, less its length where j is in the model's dearest set that
-fits. It is climbed as prices of GPU time are, on intervals that are halved first where prices are
-few.
+Job j has prices in each interval from its release to T_j = r_j + (some times its least cost at
+prices of GPU time) / w_j, and none later, so that it never costs much more than that: twice where
+jobs are many, as prices of its own make it cost more than those of GPU time. They begin with D_j
+pi_g, pi_g from a climb of GPU prices on the same intervals. The supergradient in a price of job j
+is the seconds that j buys of the interval, less its length where j is in the model's dearest set
+that fits. It is climbed as prices of GPU time are, on few intervals first, which are halved as long
+as prices are few: on fine ones a climb from afar takes many times the steps.
 
 The certificate is the list of prices in whole parts, packed. On one model of speed 1 the bound is
 computed from it in integers: all breakpoints are integers, so nothing is lost but the rounding of
@@ -72,10 +73,16 @@ __all__ = ["job_price_bound"]
 METHOD = "job prices"
 MOST_JOBS = 10_000  #: no more have prices of their own
 AREA_STEPS = 150  #: of the climb of GPU prices
-FIRST_STEP = 0.3  #: of the climb of the jobs' prices, as a part of the usual price
-#: prices of each model: intervals are halved where there are fewer
-FEW = 100_000
-WORK, MOST_STEPS = 2 * 10**8, 1_000  #: prices of each model times steps, and steps, at most
+EACH = 4  #: intervals for each job, at most, before they are halved
+#: how many times its least cost at prices of GPU time a job may cost as long as it has prices of
+#: its own, where there are many prices and where there are few
+MANY_REACH, FEW_REACH = 2, 4
+FEW = 150_000  #: prices of each model
+WORK = 10**8  #: prices of each model times steps, at most
+#: of the climb of jobs' prices, and again after intervals were halved, where prices are few: steps
+#: at most, and the first one as a part of the usual price
+LEVELS = (2_000, 3.0), (1_000, 1.0), (1_000, 0.5)
+MANY_STEP = 1.0  #: the first one where prices are many
 USUAL = 2**12  #: parts that a usual price has
 EXACT = 5  #: evaluations that take about as long as the bound in integers
 
@@ -97,8 +104,8 @@ def job_price_bound(
     intervals : int
         At most, before they are halved.
     rounds : int, optional
-        Steps of the climb, at most; by default 1,000, or so many that 2e8 prices of each model are
-        changed.
+        Steps of the climb on each set of intervals, at most; by default 2,000, or so many that 1e8
+        prices of each model are changed.
     time_limit, on_progress
         As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
 
@@ -142,19 +149,32 @@ def job_price_bound(
     since = min(job.release for job in problem.jobs)
     climb = Climb(begun + (end - begun) / 4, AREA_STEPS, None)
     climbed_area = climbed_models if problem.mixed else climbed
-    area, prices = climbed_area(problem, since, intervals, 0, climb)
-    dual = _Dual.of(area, prices)
-    if dual.gang.size < FEW and 2 * len(problem.jobs) > intervals // 2:  # the grid is coarse
-        finer, at = area.halved()
-        prices = prices[..., at]
-        dual = _Dual.of(finer, prices)
-    steps = min(MOST_STEPS, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
-    usual = np.stack([around(row) for row in np.atleast_2d(prices)])
-    own, before = dual.spread(prices), time.monotonic()
-    dual.at(own)
-    climb = Climb(end - EXACT * (time.monotonic() - before), steps, on_progress)
-    own = climb.up(dual, own, FIRST_STEP * dual.spread(usual))
+    few = min(intervals, EACH * len(problem.jobs))
+    area, prices = climbed_area(problem, since, few, 0, climb)
+    dual, many = _Dual.of(area, _upto(area, prices, FEW_REACH)), False
+    if dual.gang.size >= FEW:
+        dual, many = _Dual.of(area, _upto(area, prices, MANY_REACH)), True
+    own = dual.spread(prices)
+    usual = dual.spread(np.stack([around(row) for row in np.atleast_2d(prices)]))
+    climb = Climb(end, 0, on_progress)
+    for level, (most, step) in enumerate(LEVELS):
+        if level:
+            dual, own, usual = dual.halved(own, usual)
+        last, now = level + 1 == len(LEVELS) or dual.gang.size >= FEW, time.monotonic()
+        dual.at(own)
+        once = time.monotonic() - now
+        climb.end = end - EXACT * once if last else end - (end - now) / 2
+        climb.rounds = min(most, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
+        own = climb.up(dual, own, (MANY_STEP if many else step) * usual)
+        if last:
+            break
     return _exact_bound(problem, dual, own, since)
+
+
+def _upto(area: Dual | ModelDual, prices: Floats, times: int) -> Ints:
+    """Until when each job has prices of its own: to wait longer costs this many times as much."""
+    found: Ints = area.release + np.ceil(times * area.costs(prices) / area.weight).astype(np.int64)
+    return found
 
 
 @dataclass(frozen=True)
@@ -166,6 +186,7 @@ class _Dual:
     """
 
     area: Dual | ModelDual
+    upto: Ints
     ptr: Ints
     first: Ints
     gang: Ints  #: of the job of each price
@@ -175,10 +196,9 @@ class _Dual:
     models: list[tuple[int, Ints, Ints]]
 
     @classmethod
-    def of(cls, area: Dual | ModelDual, prices: Floats) -> _Dual:
-        """Return that of the intervals of GPU prices."""
+    def of(cls, area: Dual | ModelDual, upto: Ints) -> _Dual:
+        """Return that of the intervals of GPU prices, with prices of each job until then."""
         last = area.edges.size - 1
-        upto = area.release + np.ceil(area.costs(prices) / area.weight).astype(np.int64)
         first = np.searchsorted(area.edges, area.release, side="right") - 1
         first = np.clip(first, 0, last - 1)
         stop = np.clip(np.searchsorted(area.edges, upto, side="left"), first, last)
@@ -194,7 +214,16 @@ class _Dual:
             place = np.flatnonzero(own)
             order = place[by_both(interval[place], gang[place])]
             models.append((gpus, np.searchsorted(interval[order], np.arange(last + 1)), order))
-        return cls(area, ptr, first, gang, interval, able, models)
+        return cls(area, upto, ptr, first, gang, interval, able, models)
+
+    def halved(self, own: Floats, usual: Floats) -> tuple[_Dual, Floats, Floats]:
+        """The same with each interval cut in two, and such prices there."""
+        finer, at = self.area.halved()
+        new = _Dual.of(finer, self.upto)
+        job = np.repeat(np.arange(new.first.size), np.diff(new.ptr))
+        old = at[new.interval] - self.first[job] + self.ptr[job]
+        old = np.minimum(old, self.ptr[job + 1] - 1)
+        return new, own[:, old], usual[:, old]
 
     def spread(self, prices: Floats) -> Floats:
         """Prices of the jobs, of prices of a GPU."""
