@@ -25,7 +25,7 @@ settings.register_profile("dev", deadline=None)
 # The same examples each time, of which more would find no more; `deep` draws new ones.
 settings.register_profile(
     "ci",
-    max_examples=50,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     print_blob=True,
@@ -35,7 +35,7 @@ settings.register_profile("plain", parent=settings.get_profile("ci"), max_exampl
 settings.register_profile("deep", parent=settings.get_profile("dev"), max_examples=2_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-MOST_EXAMPLES = {"plain": 20, "ci": 100}  #: by profile, of tests that say their own number
+MOST_EXAMPLES = {"plain": 20, "ci": 70}  #: by profile, of tests that say their own number
 
 #: marker and the tests that it is for, by path; `process` and `slow` stand beside the tests
 PLACES = {

@@ -140,10 +140,3 @@ def test_theorems_interrupted_show_what_is_finished(
     assert list(blocks(done.out))[:1] == ["holds"]
     assert "fails: " not in done.out
     assert done.err == "gangsched: interrupted, not finished: stops, fails\n"
-
-
-@pytest.mark.slow
-def test_every_claim_of_the_papers_is_confirmed(gangsched_: Gangsched) -> None:
-    done = gangsched_("theorems")
-    assert done.code == 0
-    assert [name for name in blocks(done.out) if name in theorems.CLAIMS] == list(theorems.CLAIMS)

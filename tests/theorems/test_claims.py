@@ -9,6 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from command_line import Gangsched
+from gangsched.analysis.papers import theorems
 from gangsched.analysis.papers.claim import (
     Claim,
     ClaimRun,
@@ -178,6 +180,17 @@ def rows() -> list[ClaimRun]:
 def test_every_verdict_is_confirmed_by_a_run(rows: list[ClaimRun]) -> None:
     assert [row.claim for row in rows] == list(CLAIMS)
     assert [row.claim for row in rows if not row.confirmed] == []
+
+
+@pytest.mark.slow
+def test_the_command_shows_them_all(
+    rows: list[ClaimRun], gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {row.claim: row for row in rows}
+    monkeypatch.setattr(theorems, "run", lambda claim: found[claim.id])
+    done = gangsched_("theorems")
+    assert done.code == 0
+    assert re.findall(r"^([\w-]+): (?:proved|refuted|observed)", done.out, re.M) == list(CLAIMS)
 
 
 @pytest.mark.slow
