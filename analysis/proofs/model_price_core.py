@@ -18,11 +18,12 @@ CLOSE = 1e-6  #: relative, of the exact cost of a job to that in floats
 
 
 class Jobs(NamedTuple):
-    """Columns of jobs, in floats or integers."""
+    """Columns of jobs, in floats or integers; what is more than the work is in millionths."""
 
     release: Ints
     need: Ints
     work: Any
+    more: Ints
     weight: Any
     gang: Any
 
@@ -220,13 +221,14 @@ def _evaluate(
             j = lists.order[n]
             while k < last and between[k + 1] <= jobs.release[j]:
                 k += 1
+            work = jobs.work[j] + jobs.more[j] / FULL_SPEED
             costs[j], at, _, _ = _sweep(
-                jobs.release[j], jobs.need[j], jobs.work[j], jobs.weight[j], jobs.gang[j], k,
-                between, NEVER, room,
+                jobs.release[j], jobs.need[j], work, jobs.weight[j], jobs.gang[j], k, between,
+                NEVER, room,
             )  # fmt: skip
             _, _, size, _ = _sweep(
-                jobs.release[j], jobs.need[j], jobs.work[j], jobs.weight[j], jobs.gang[j], k,
-                between, at, room,
+                jobs.release[j], jobs.need[j], work, jobs.weight[j], jobs.gang[j], k, between,
+                at, room,
             )  # fmt: skip
             for piece in range(size):
                 m, i = room.place[piece] // models, room.place[piece] % models
@@ -240,13 +242,13 @@ def _evaluate(
 
 @inner
 def _raise(
-    rate: int, release: int, need: int, work: int, weight: int, gang: int, first: int, upto: int,
-    edges: Ints, speeds: Ints, prices: Ints, least: Ints,
+    rate: int, release: int, need: int, work: int, more: int, weight: int, gang: int, first: int,
+    upto: int, edges: Ints, speeds: Ints, prices: Ints, least: Ints,
 ) -> None:  # fmt: skip
     """Raise `least`, of each interval, to what a value of a second of work proves there."""
     last, models = edges.size - 1, prices.shape[0]
     many, few = rate // FULL_SPEED, rate % FULL_SPEED
-    value = rate * work
+    value = rate * work + many * more + few * more // FULL_SPEED
     begin = release
     for k in range(first, upto + 1):
         gain = np.int64(0)
@@ -305,9 +307,10 @@ def _certify(
             while first < last and between[first + 1] <= jobs.release[j]:
                 first += 1
             release, weight, gang = jobs.release[j], jobs.weight[j], jobs.gang[j]
+            work = jobs.work[j] + jobs.more[j] / FULL_SPEED
             wanted, _, _, upto = _sweep(
-                release, jobs.need[j], float(jobs.work[j]), weight / scale, float(gang), first,
-                between, NEVER, room,
+                release, jobs.need[j], work, weight / scale, float(gang), first, between, NEVER,
+                room,
             )  # fmt: skip
             done = release + jobs.need[j]
             after = weight * (between[upto + 1] - release) if upto < last else LIMIT
@@ -334,10 +337,10 @@ def _certify(
                 value = min(value, gang * tops[last + 1 if k == earliest else k])
                 if k < upto:
                     value = max(value, gang * tops[k + 1])
-                rate = np.int64(min(value * scale, LIMIT / jobs.work[j]))
+                rate = np.int64(min(value * scale, LIMIT / work))
                 _raise(
-                    rate, release, jobs.need[j], jobs.work[j], weight, gang, first, upto, between,
-                    lists.speeds[c], own, least,
+                    rate, release, jobs.need[j], jobs.work[j], jobs.more[j], weight, gang, first,
+                    upto, between, lists.speeds[c], own, least,
                 )  # fmt: skip
                 if least[k] <= proven:
                     break

@@ -12,7 +12,9 @@ by which the work is done, the integral of sum_g s_jg x_g is W_j, every preempti
     (C_j) or more, as a gang runs on one model at a time; all jobs together hold at most N_g GPUs of
     each model at any moment. Work that is lost, or done twice, only costs more.
 
-C >= r_j + p_j as ends are integers, p_j = ceil(W_j / max_g s_jg). Between two edges prices are
+C >= r_j + p_j as ends are integers, p_j = ceil(W_j / max_g s_jg). A job has whole seconds n_g on
+each model, so W_j may be replaced by the least sum_g s_jg n_g >= W_j, which is done here where
+there are few n. Between two edges prices are
 constant, and speed can be bought there along the lower hull of (0, 0) and the points (s_jg, pi_g):
 some work in each second at the slope of its first edge, more at that of the second, and so on. So
 the cheapest work of [r_j, C) is a heap of such pieces, of which the dearest make room for cheaper
@@ -82,6 +84,7 @@ from .prices import (
 __all__ = ["model_price_bound"]
 
 METHOD = "GPU model prices"
+WAYS = 1_000  #: to divide a job's seconds among models but the slowest, at most
 
 
 def model_price_bound(
@@ -169,6 +172,7 @@ class ModelDual:
     release: Ints
     need: Ints
     work: Ints
+    more: Ints  #: millionths of work beyond that, as jobs run for whole seconds
     weight: Floats
     gang: Ints
     speeds: Ints  #: of each job, in millionths
@@ -179,8 +183,9 @@ class ModelDual:
         """The bound of a problem whose times count from `since`."""
         release, need, gang = columns_of(problem, since)
         work = np.array([job.work for job in problem.jobs], dtype=np.int64)
+        more = _in_whole_seconds(work, problem.speeds) - FULL_SPEED * work
         gpus, weight = gpus_of_models(problem), problem.rates()
-        return cls(gpus, release, need, work, weight, gang, problem.speeds, edges)
+        return cls(gpus, release, need, work, more, weight, gang, problem.speeds, edges)
 
     @property
     def lengths(self) -> Floats:
@@ -216,20 +221,41 @@ class ModelDual:
 
         A second of a job costs `gang` times the price of its list.
         """
-        columns = self.work.astype(np.float64), self.weight, gang.astype(np.float64)
+        columns = self.work.astype(np.float64), self.more, self.weight, gang.astype(np.float64)
         return evaluate_models(Jobs(self.release, self.need, *columns), lists, self.edges, prices)
 
     def certified(
         self, lists: Lists, gang: Ints, weights: Ints, prices: Ints, scale: float
     ) -> tuple[Ints, list[list[int]]]:
         """Return the least costs in integers, and the values of work that prove them."""
-        jobs = Jobs(self.release, self.need, self.work, weights, gang)
+        jobs = Jobs(self.release, self.need, self.work, self.more, weights, gang)
         return certify(jobs, lists, self.edges, prices, scale)
 
     def halved(self) -> tuple[ModelDual, Ints]:
         """The same with each interval cut in two, and in which one each lies now."""
         edges, at = cut_in_two(self.edges)
         return replace(self, edges=edges), at
+
+
+def _in_whole_seconds(work: Ints, speeds: Ints) -> Ints:
+    """The least millionths of work that whole seconds on each model do, and that are enough."""
+    columns = np.column_stack([work, speeds])
+    kinds, kind = np.unique(columns, axis=0, return_inverse=True)
+    least = [_least_done(FULL_SPEED * w, sorted({*own} - {0})) for w, *own in kinds.tolist()]
+    return np.array(least, dtype=np.int64)[kind.ravel()]
+
+
+def _least_done(work: int, speeds: list[int]) -> int:
+    """That of one job; its work where there are too many ways."""
+    slowest, *others = speeds
+    if math.prod(-(-work // speed) + 1 for speed in others) > WAYS:
+        return work
+    if not others:
+        return -(-work // slowest) * slowest
+    fastest, rest = others[-1], [slowest, *others[:-1]]
+    last = -(-work // fastest)
+    least = min(n * fastest + _least_done(work - n * fastest, rest) for n in range(last))
+    return min(least, last * fastest)
 
 
 def _usual_prices(dual: ModelDual, costs: Floats, run: ModelRun, since: int) -> Floats:

@@ -21,7 +21,8 @@ of integer prices of the GPU models. Any schedule is then one of this machine, w
   w_j (C - r_j) + g_j (cheapest p_j seconds of [r_j, C)), less M times the integral of q.
 - ``GPU model prices``: the same with a price for each model, and for each job some worths of a
   second of its work ("rates"): its cost is at least the worth of its work less what the best model
-  gains in each second until C.
+  gains in each second until C. As jobs run for whole seconds, what they do is the least sum of
+  speeds, each any number of times, that is not below W_j.
 - ``job prices``: with a price of a second of each job, all its GPUs together, the sum of the least
   w_j (C - r_j) + (cheapest p_j seconds of [r_j, C)), less the integral of what the dearest set of
   gangs is worth that fits the GPUs.
@@ -36,7 +37,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from math import ceil, floor, gcd
+from math import ceil, floor, gcd, prod
 from typing import Any
 
 from .fields import (
@@ -61,6 +62,8 @@ from .kernels import LIMIT, PARTS, ReadProblem, cost_columns, costs_fit, least_c
 __all__ = ["RULES", "GangProblem"]
 
 Number = int | Fraction
+#: to divide a job's seconds among speeds, so many are tried
+WAYS = 1_000
 
 
 class GangProblem(ReadProblem):
@@ -122,6 +125,19 @@ class GangProblem(ReadProblem):
         return self.seconds if self.measure == "slowdown" else [1] * len(self.gangs)
 
     @cached_property
+    def beyond(self) -> list[int]:
+        """How many millionths of work more than its own each job does at least, in whole seconds.
+
+        Found where there are 1,000 ways or fewer to divide the seconds among all speeds but one.
+        """
+        known: dict[tuple[int, int], int] = {}
+        for work, able in zip(self.work, self.able, strict=True):
+            if (work, id(able)) not in known:
+                least = _in_whole_seconds(PARTS * work, sorted({*able.values()}))
+                known[work, id(able)] = least - PARTS * work
+        return [known[work, id(able)] for work, able in zip(self.work, self.able, strict=True)]
+
+    @cached_property
     def order(self) -> list[int]:
         """Numbers of the jobs by release."""
         return sorted(range(len(self.gangs)), key=self.releases.__getitem__)
@@ -142,6 +158,17 @@ class GangProblem(ReadProblem):
         if self.measure not in measures:
             known = " and ".join(measures)
             raise Refused(f"it bounds {known}, and the measure is {self.measure!r}")
+
+
+def _in_whole_seconds(work: int, speeds: list[int]) -> int:
+    """The least sum of speeds, each any number of times, that is not below the work."""
+    slowest, *others = speeds
+    if prod(-(-work // speed) + 1 for speed in others) > WAYS:
+        return work
+    sums = {0}
+    for speed in others:
+        sums = {done + n * speed for done in sums for n in range(-(-(work - done) // speed) + 1)}
+    return min(done + max(-(-(work - done) // slowest), 0) * slowest for done in sums)
 
 
 def _ratio(weight: Any) -> tuple[int, int]:
@@ -372,7 +399,9 @@ def _proven_costs(
         (small if fits else large).append(j)
     costs = list[int]()
     for some in (small, large):
-        of_jobs = (problem.releases, problem.seconds, problem.work, weights, gangs)
+        of_jobs = (
+            problem.releases, problem.seconds, problem.work, problem.beyond, weights, gangs
+        )  # fmt: skip
         columns: list[Any] = [[column[j] for j in some] for column in of_jobs]
         kinds = {id(problem.able[j]): problem.able[j] for j in some}
         number = {key: row for row, key in enumerate(kinds)}

@@ -120,24 +120,27 @@ def least_costs(
 
 
 def proven_costs(
-    releases: Any, needs: Any, works: Any, weights: Any, gangs: Any, rows: Any, speeds: Any,
-    ptr: Any, rates: Any, times: Any, prices: Any, costs: Any,
+    releases: Any, needs: Any, works: Any, more: Any, weights: Any, gangs: Any, rows: Any,
+    speeds: Any, ptr: Any, rates: Any, times: Any, prices: Any, costs: Any,
 ) -> None:  # fmt: skip
     """Write a lower bound of weight (C - release) + gang kappa(C) over C >= release + need.
 
     The jobs stand by release. Let a second of work be worth `rate`: then gang kappa(C) is at least
-    rate times work, less the integral over [release, C] of what the best model gains in a second,
-    max(0, rate speed - gang price), rounded up. That is linear in C between two times; of several
-    rates, the one counts that proves the most between these two. A rate of 0 proves the wait.
+    rate times work and the millionths that are `more`, less the integral over [release, C] of what
+    the best model gains in a second, max(0, rate speed - gang price), rounded up. That is linear in
+    C between two times; of several rates, the one counts that proves the most between these two. A
+    rate of 0 proves the wait.
     """
-    last, models = len(times) - 1, len(prices)
-    k = 0
+    last, models, k = len(times) - 1, len(prices), 0
     for j in range(len(releases)):
         release, done, weight, gang = releases[j], releases[j] + needs[j], weights[j], gangs[j]
         own, row = range(ptr[j], ptr[j + 1]), rows[j]
         while k <= last and times[k] <= release:
             k += 1
-        value = [rates[i] * works[j] for i in own]
+        value = [
+            rates[i] * works[j] + rates[i] // PARTS * more[j] + rates[i] % PARTS * more[j] // PARTS
+            for i in own
+        ]
         worth = [
             rates[i] // PARTS * speeds[row][g] - (-(rates[i] % PARTS) * speeds[row][g] // PARTS)
             for i in own
@@ -153,8 +156,7 @@ def proven_costs(
             for i in range(len(value)):
                 if value[i] <= 0:
                     continue
-                gain = worth[i * models]
-                gain -= gain
+                gain = worth[i * models] - worth[i * models]
                 for g in range(models):
                     price = prices[g][at - 1] if 0 < at <= last else gain - gain
                     if speeds[row][g] > 0:

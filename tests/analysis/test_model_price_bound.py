@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,17 @@ from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.model_price_core import Jobs, Lists, certify, evaluate_models
-from gangsched.analysis.proofs.model_prices import model_price_bound
+from gangsched.analysis.proofs.model_prices import ModelDual, model_price_bound
 from gangsched.analysis.proofs.price_core import evaluate
 from gangsched.analysis.proofs.prices import price_bound
-from gangsched.analysis.proofs.problem_data import proven
+from gangsched.analysis.proofs.problem_data import data_of, proven
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import Bound
 from gangsched.verify import prove
+from gangsched.verify.completion_time import GangProblem
 from gangsched.verify.kernels import proven_costs
 from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
 
@@ -126,15 +128,15 @@ def lists_of(jobs: list[dict[str, Any]], edges: list[int]) -> Lists:
 
 
 def columns(jobs: list[dict[str, Any]], scale: int = 1) -> Jobs:
-    names = ("release", "need", "work", "weight", "gang")
-    made = [np.array([job[name] for job in jobs], dtype=np.int64) for name in names]
-    made[3] *= scale
+    names = ("release", "need", "work", "more", "weight", "gang")
+    made = [np.array([job.get(name, 0) for job in jobs], dtype=np.int64) for name in names]
+    made[4] *= scale
     return Jobs(*made)
 
 
 def climbed(jobs: list[dict[str, Any]], edges: list[int], prices: Any) -> tuple[float, Any]:
-    release, need, *numbers = columns(jobs)
-    some = Jobs(release, need, *(number.astype(float) for number in numbers))
+    release, need, work, more, weight, gang = columns(jobs)
+    some = Jobs(release, need, work.astype(float), more, weight.astype(float), gang.astype(float))
     priced = np.asarray(prices, dtype=float)
     costs, bought = evaluate_models(some, lists_of(jobs, edges), np.array(edges), priced)
     return float(costs.sum()), bought
@@ -159,7 +161,7 @@ def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     assert proven >= sum(wanted) * scale * (1 - 1e-4)
     ptr, rates = np.cumsum([0, *map(len, own)]), np.array([a for some in own for a in some])
     given = [
-        c.release, c.need, c.work, c.weight, c.gang, lists.order, lists.speeds, ptr, rates,
+        c.release, c.need, c.work, c.more, c.weight, c.gang, lists.order, lists.speeds, ptr, rates,
         np.array(edges), prices * scale,
     ]  # fmt: skip
     plain = [0] * len(jobs)
@@ -168,7 +170,7 @@ def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     compiled = np.zeros(len(jobs), dtype=np.int64)
     COMPILED[proven_costs](*(np.array(column, dtype=np.int64) for column in given), compiled)
     assert compiled.tolist() == plain
-    given[8] = rates * (np.arange(rates.size) % 15) // 7
+    given[9] = rates * (np.arange(rates.size) % 15) // 7
     proven_costs(*(column.tolist() for column in given), plain)
     for own, best in zip(plain, wanted, strict=True):
         assert own <= best * scale * (1 + 1e-9)
@@ -188,9 +190,11 @@ def test_lists_of_some_intervals_are_prices_that_end() -> None:
         speeds = lists_of(jobs[:2], edges).speeds
         lists = Lists(order, ptr, first, ends - sizes, ends, speeds)
         own = np.concatenate([prices[:, low:high] for low, high in slices], axis=1)
-        release, need, *numbers = columns(jobs)
+        release, need, work, more, weight, gang = columns(jobs)
         release = np.maximum(release, np.array(edges)[first[[0, 1, 1]]])
-        some = Jobs(release, need, *(number.astype(float) for number in numbers))
+        some = Jobs(
+            release, need, work.astype(float), more, weight.astype(float), gang.astype(float)
+        )
         costs, bought = evaluate_models(some, lists, np.array(edges), own.astype(float))
         assert bought.shape == own.shape
         for j, (low, high) in zip(range(3), (slices[0], slices[1], slices[1]), strict=True):
@@ -242,6 +246,44 @@ def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
         )
         found, _ = climbed(alone, edges, one)
         assert found == pytest.approx(total, rel=1e-12)
+
+
+def test_what_whole_seconds_do_is_the_least_sum_of_speeds_that_is_enough() -> None:
+    rng, more = np.random.default_rng(9), 0
+    for _ in range(60):
+        problem = mixed_problem(rng, "flow", jobs=3)
+        dual = ModelDual.of(problem, np.array([0, 9]), 0)
+        read = GangProblem(data_of(problem))
+        assert read.beyond == dual.more.tolist()
+        for job, speeds, found in zip(
+            problem.jobs, problem.speeds.tolist(), read.beyond, strict=True
+        ):
+            own, need = sorted({*speeds} - {0}), 10**6 * job.work
+            ways = product(*(range(-(-need // speed) + 1) for speed in own))
+            sums = (sum(n * s for n, s in zip(some, own, strict=True)) for some in ways)
+            assert need + found == min(done for done in sums if done >= need)
+            more += found > 0
+    assert more > 40
+
+
+def test_where_there_are_too_many_ways_work_is_what_it_was() -> None:
+    speeds = {"new": 2.5, "old": 1.0, "newest": 2.75}
+    jobs = [Job(id=f"j{w}", gpus=1, work=w, speeds=speeds) for w in (3, 4, 7, 10**6 + 1)]
+    jobs.append(Job(id="pinned", gpus=1, work=10**6 + 1, speeds=speeds, pin="new"))
+    nodes = [Node("a", 2, "new"), Node("b", 4, "old"), Node("c", 4, "newest")]
+    problem = CompletionTime(Instance(Cluster(nodes), jobs), "flow")
+    wanted = [0, 0, 0, 0, 1_500_000]  # any whole number is a sum of 1s
+    assert ModelDual.of(problem, np.array([0, 9]), 0).more.tolist() == wanted
+    assert GangProblem(data_of(problem)).beyond == wanted
+
+
+def test_a_second_is_held_as_a_whole() -> None:
+    """On a GPU of speed 3.25, jobs of one second of work end at 1, 2 and 3, not all at 1."""
+    jobs = [Job(id=i, gpus=1, work=1, speeds={"new": 3.25}) for i in "abc"]
+    problem = CompletionTime(Instance(Cluster([Node("n", 1, "new")]), jobs), "flow")
+    bound = model_price_bound(problem)
+    assert bound.value == 6 == mixed_optimum(problem)
+    verify_bound(problem, bound)
 
 
 # --- by hand --------------------------------------------------------------------------------------
