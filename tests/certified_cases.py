@@ -52,7 +52,7 @@ def _rings() -> Iterator[tuple[Any, Any]]:
 
 
 def _completions() -> Iterator[tuple[Any, Any]]:
-    yield from certified(of_library("makespan-tiny-8"))
+    yield from certified(of_library("makespan-tiny-8"), "quick", "standard", "full")
     for seed in range(3):
         cluster = gs.Cluster.of_sizes([8, 4])
         same = generate.philly_workload(cluster, jobs=25, load=1.0, seed=seed)
