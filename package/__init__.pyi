@@ -6,6 +6,7 @@ from . import registry as registry
 from . import solvers as solvers
 from . import testing as testing
 from .analysis.audit import audit as audit
+from .analysis.comparing.bracket import bracket as bracket
 from .analysis.comparing.comparison import ratio as ratio
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.exact import solve_exact as solve_exact

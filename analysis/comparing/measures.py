@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from ...formulations.completion_time.problem import CompletionTime
@@ -75,11 +75,13 @@ def uneven(instance: Instance[Any]) -> bool:
     return len(models) > 1 or any(speed != 1 for speed in speeds)
 
 
-class KnownSchedule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class KnownSchedule:
     """What a schedule attains, and in which order its jobs run, or how it was found."""
 
     objective: float
     order: str
+    schedule: Schedule = field(repr=False, compare=False)
 
 
 # --- bounds --------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ def _checked(problem: Any, schedule: Schedule | None, order: str) -> KnownSchedu
     if broken := problem.violations(schedule):
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
-    return KnownSchedule(float(problem.objective(schedule)), order)
+    return KnownSchedule(float(problem.objective(schedule)), order, schedule)
 
 
 def least_times(
@@ -204,6 +206,15 @@ def least_worst(
         return _checked(problem, schedule_of(problem.flow, begun.run), order)
     run = annealed_users(problem, begun, how=Annealing(tries, on_progress=on_progress))
     return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed")
+
+
+#: by problem, what finds the best schedule that is shown beside a bound
+KNOWN: Mapping[type, Callable[..., KnownSchedule | None]] = {
+    CompletionTime: least_times,
+    DeadlineRewards: most_reward,
+    Irmp: most_revenue,
+    SharingIncentive: least_worst,
+}
 
 
 # --- the table -----------------------------------------------------------------------------------

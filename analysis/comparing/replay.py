@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
@@ -36,7 +36,7 @@ from ..driving.drive import (
     rejected_jobs,
 )  # fmt: skip
 from ..driving.run import Run, plain
-from ..proofs.bound import Effort
+from ..proofs.bound import Effort, check_effort
 from .comparison import ratio
 from .fairness import fairness_bounds
 from .measures import MEASURES, SHARING, KnownSchedule, Measure, MeasuredJobs, holds
@@ -129,9 +129,7 @@ def replay(
     >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
     [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
     """
-    if effort not in get_args(Effort):
-        known = ", ".join(map(repr, get_args(Effort)))
-        raise ValueError(f"replay: effort={effort!r} is not one of {known}")
+    check_effort("replay", effort)
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"replay: on_interrupt={on_interrupt!r} is not 'raise' or 'return'")
     rules = rules or rules_of(instance)

@@ -358,7 +358,7 @@ class Replay(Shown):
         """By measure the best objective of known schedules and of rows, and whose it is."""
         found = {}
         for name, schedule in self.known.items():
-            values: list[tuple[float, str]] = [schedule]
+            values = [(schedule.objective, schedule.order)]
             values += [
                 (float(attained), row.name)
                 for row in self.rows

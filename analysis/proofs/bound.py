@@ -222,15 +222,21 @@ def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = Non
     >>> found.value, found.method
     (120, 'dual feasible function')
     """
-    efforts = get_args(Effort)
-    if effort not in efforts:
-        raise ValueError(f"bound: effort={effort!r} is not one of {', '.join(map(repr, efforts))}")
+    check_effort("bound", effort)
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"bound: time_limit={time_limit} is not >= 0")
     if type(problem) not in MAKERS:
         known = ", ".join(kind.__name__ for kind in MAKERS)
         raise TypeError(f"bound: a {type(problem).__name__} has no bounds, only {known} have")
     return strengthened(problem, None, up_to(effort), time_limit)
+
+
+def check_effort(owner: str, effort: str) -> None:
+    """Refuse a word that is no effort."""
+    efforts = get_args(Effort)
+    if effort not in efforts:
+        known = ", ".join(map(repr, efforts))
+        raise ValueError(f"{owner}: effort={effort!r} is not one of {known}")
 
 
 def up_to(effort: Effort) -> tuple[Effort, ...]:

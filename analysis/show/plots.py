@@ -163,7 +163,8 @@ def bracket(result: Result[Any]) -> Figure:
     Parameters
     ----------
     result : Result
-        Of any solver that keeps a history, such as :func:`gangsched.solve_exact`.
+        Of any solver that keeps a history, such as :func:`gangsched.solve_exact` and
+        :func:`gangsched.bracket`.
 
     Returns
     -------

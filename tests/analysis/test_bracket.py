@@ -1,0 +1,78 @@
+"""A bound and a schedule of one problem, and how they come together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gangsched as gs
+from gangsched.analysis.comparing import bracket as module
+from gangsched.formulations import CompletionTime
+from gangsched.formulations.completion_time.problem import Measure
+from gangsched.solvers.result import Stop
+from preemptive import optimum, problem_of
+
+ROWS = [(2, 0, 3, 1.0), (1, 0, 4, 1.0), (3, 1, 2, 1.0), (1, 2, 2, 1.0), (2, 3, 1, 1.0)]
+
+
+@pytest.mark.parametrize("measure", ["flow", "completion", "slowdown", "makespan"])
+def test_the_optimum_lies_between_and_both_sides_only_improve(measure: Measure) -> None:
+    problem = problem_of([3], ROWS, measure)
+    found = gs.bracket(problem, "full")
+    assert found.objective is not None
+    assert found.bound is not None
+    assert found.bound.value <= optimum(problem) <= found.objective
+    gs.verify_bound(problem, found.bound)
+    assert problem.violations(found.solution) == []
+    assert found.history[-1][1:] == (found.objective, found.bound.value)
+    for side, way in ((1, -1), (2, 1)):
+        values = [way * entry[side] for entry in found.history if entry[side] is not None]
+        assert values == sorted(values)
+
+
+@pytest.mark.parametrize("name", ["deadlines-helios-12", "users-stretch-10"])
+def test_other_problems_have_brackets_too(name: str) -> None:
+    problem = gs.problem(name)
+    found = gs.bracket(problem)
+    assert found.gap is not None
+    gs.verify_bound(problem, found.bound)
+
+
+def test_more_effort_is_never_worse() -> None:
+    problem = gs.problem("flow-100-load140")
+    quick, full = (gs.bracket(problem, effort) for effort in ("quick", "full"))
+    assert quick.bound is not None
+    assert full.bound is not None
+    assert full.objective <= quick.objective  # type: ignore[operator]
+    assert full.bound.value > quick.bound.value
+    assert full.gap is not None
+    assert full.gap < 1e-3
+
+
+def test_an_interrupt_keeps_the_bound_and_the_schedule_so_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, least = problem_of([3], ROWS), module.KNOWN[CompletionTime]
+
+    def stopped(problem: Any, bound: Any, effort: str, *more: Any) -> Any:
+        if effort == "full":
+            raise KeyboardInterrupt
+        return least(problem, bound, effort, *more)
+
+    monkeypatch.setitem(module.KNOWN, CompletionTime, stopped)  # type: ignore[arg-type]
+    found = gs.bracket(problem, "full")
+    assert found.stop is Stop.INTERRUPTED
+    assert found.objective is not None
+    assert found.bound is not None
+
+
+def test_it_says_what_it_does_and_refuses_what_it_cannot_do() -> None:
+    said: list[str] = []
+    gs.bracket(problem_of([3], ROWS), "full", on_progress=said.append)
+    assert any(text.startswith("bound: ") for text in said)
+    assert any(text.startswith("schedule: ") for text in said)
+    with pytest.raises(ValueError, match="bracket: effort='most' is not one of 'quick'"):
+        gs.bracket(problem_of([3], ROWS), "most")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bracket: a UniSched is not one of CompletionTime, "):
+        gs.bracket(gs.problem("queue-helios-12-load80"))
