@@ -48,6 +48,7 @@ logger = logging.getLogger("gangsched")
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 REVENUE = "revenue"
 MOST_TRIES = 500_000  #: of annealing
+USERS_WORK = 4e9  #: of annealing, for each reading: a third of a minute
 ROUNDING = 1e-12  #: relative error of a sum of floats
 
 
@@ -202,9 +203,10 @@ def least_worst(
         return None
     begun, order = tried(problem, made["rounds"]).best, "least area left over weights of users"
     tries = min(made["tries"] * len(problem.jobs), MOST_TRIES)
-    if not tries:
+    if not tries or begun.cost(None)[0] <= bound.value * (1 + ROUNDING):
         return _checked(problem, schedule_of(problem.flow, begun.run), order)
-    run = annealed_users(problem, begun, how=Annealing(tries, on_progress=on_progress))
+    how = Annealing(tries, work=USERS_WORK, on_progress=on_progress)
+    run = annealed_users(problem, begun, how=how)
     return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed")
 
 

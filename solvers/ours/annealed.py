@@ -11,7 +11,9 @@ On several GPU models each job also has an order of models, and takes the first 
 by their costs of its work at first (:mod:`gangsched.solvers.ours.model_order`). Then some tries let
 two neighbours in an order change places.
 
-Of users the worst ratio is the cost, from the weights of :mod:`gangsched.solvers.ours.user_order`.
+Of users the cost is the worst ratio and the mean of all by the shares y_u of
+:mod:`gangsched.solvers.ours.user_order`, from which it starts: the worst one alone would let
+others wait for nothing.
 
 Reference: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi. Optimization by simulated annealing. Science
 220, 1983.
@@ -39,6 +41,7 @@ __all__ = ["Annealing", "annealed_models", "annealed_run", "annealed_users"]
 
 SIZES = (0.1, 0.4, 1.5)  #: s of a try
 HEAT, COLD = 1 / 4, 1 / 240  #: T at first and last, as a part of the mean cost
+USERS_HEAT = 1 / 40  #: at first, of the worst user's mean cost
 TOGETHER = 500  #: tries between two looks at the clock
 MOST_STATES = 5 * 10**7  #: jobs in all kept states
 
@@ -52,7 +55,7 @@ class Annealing:
     tries : int
         Changes of a key, at most.
     work : float
-        Jobs that are looked at while they are in the system, at most about: 2e10 take a minute.
+        How often jobs are looked at, at most about: 1.6e10 take a minute.
     seed : int
         Of the draws: the same run for the same seed, where the time limit does not end it.
     time_limit : float or None
@@ -62,7 +65,7 @@ class Annealing:
     """
 
     tries: int = 100_000
-    work: float = 2e10
+    work: float = 1.6e10
     seed: int = 0
     time_limit: float | None = None
     on_progress: Callable[[int, float], None] | None = None
@@ -197,7 +200,7 @@ def annealed_users(problem: SharingIncentive, begun: UserRun, *, how: Annealing 
     members = Members.of(problem)
     gang, weight = columns(problem.instance)[1], 1 / members.over[members.user]
     keys = Keys(gang / members.weights(begun.shares), np.zeros((gang.size, 1), dtype=np.int64))
-    best = _annealed(problem.flow, weight, keys, begun.run.ends, how, members)
+    best = _annealed(problem.flow, weight, keys, begun.run.ends, how, (members, begun.shares))
     found = run_pool(problem.flow, power=0.0, weights=1 / best.scale)
     return min(begun.run, found, key=lambda run: members.ratios(run.ends).max())
 
@@ -210,9 +213,9 @@ def _check(problem: CompletionTime) -> None:
 
 def _annealed(
     problem: CompletionTime, weight: Floats, begun: Keys, ends: Ints, how: Annealing,
-    members: Members | None = None,
+    users: tuple[Members, Floats] | None = None,
 ) -> Keys:  # fmt: skip
-    """The best keys, from those of a run with these ends; of users, for the worst ratio."""
+    """The best keys, from those of a run with these ends; of users with shares, for the worst."""
     release, gang = columns(problem.instance)
     order = np.argsort(release, kind="stable")
     gone = np.searchsorted(np.sort(ends), release[order], side="right")
@@ -221,15 +224,19 @@ def _annealed(
     if order.size // EACH * room > MOST_STATES or order.size < 2:
         return begun
     need, speed, capacity = _work(problem)
-    group, first = _zeros(order.size), np.zeros(1)
-    if members is not None:
+    group, first, share = _zeros(order.size), np.zeros(1), np.zeros(1)
+    if users is not None:
+        members, share = users
         group, first = members.user, -members.less / members.over
     rows, kind = np.unique(speed, axis=0, return_inverse=True)
     gangs = ListedGangs(
-        release[order], need[order], gang[order], weight[order], group[order], first, speed[order],
-        kind.ravel()[order], by_speed(rows), capacity,
+        release[order], need[order], gang[order], weight[order], group[order], first, share,
+        speed[order], kind.ravel()[order], by_speed(rows), capacity,
     )  # fmt: skip
-    heat = float(weight @ (ends - release)) / order.size * HEAT
+    paid = np.bincount(group, weight * (ends - release)) + first
+    worst = int(paid.argmax())
+    heat = float(paid[worst] - first[worst]) / np.count_nonzero(group == worst)
+    heat *= HEAT if users is None else USERS_HEAT
     best = Keys(begun.scale[order], begun.models[order])
     for done, least in _tries(gangs, best, heat, room, how):
         if how.on_progress is not None:
@@ -257,13 +264,14 @@ def _tries(
     now = Present(
         _zeros(room), _zeros(room), np.zeros(room), _zeros(room), _zeros(room),
         _zeros(count) - 1, _zeros(count) - 1, _zeros(models), np.zeros(groups), np.zeros(groups),
+        _zeros(1),
     )  # fmt: skip
-    keys, costs = Keys(best.scale.copy(), best.models.copy()), np.array([np.inf, np.inf, 0.0])
+    keys, costs = Keys(best.scale.copy(), best.models.copy()), np.full(2, np.inf)
     total = np.zeros(groups)
     drawn = np.cumsum(np.sqrt(gangs.need.astype(np.float64) * gangs.gang))
     done = 0
     while done < how.tries:
-        gone = costs[2] / how.work
+        gone = float(now.looks[0]) / how.work
         if how.time_limit is not None:
             gone = max(gone, (time.monotonic() - begun) / max(how.time_limit, 1e-9))
         if gone >= 1:

@@ -4,7 +4,7 @@ Before every eighth arrival the state of the run is kept. A change of one key is
 last one of them before its job comes, and only until the state is again what it was.
 
 Jobs cost their weights while they are in the system. Several groups of jobs have costs of their
-own, the worst of which counts.
+own, of which the worst counts, and beside it a part of each.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class ListedGangs(NamedTuple):
     weight: Floats
     group: Ints
     first: Floats  # what each group's cost begins with
+    share: Floats  # and what part of it counts beside the worst one
     speed: Ints  # on each model, what a second does of the need
     kind: Ints
     fast: Ints  # of each kind of job, the models by falling speed
@@ -61,6 +62,7 @@ class Present(NamedTuple):
     free: Ints  # of each model
     held: Floats  # what a second costs each group
     cost: Floats  # and what it has cost
+    looks: Ints  # one number: how often a job has been looked at
 
 
 @inlined
@@ -93,10 +95,13 @@ def _start(gangs: ListedGangs, keys: Keys, now: Present, count: int, runs: int) 
             continue
         g = 0 if one else first_with_room(job, keys.models, gang, now.free)
         if g >= 0:
-            now.to[job], now.runs[runs], now.chosen[runs] = g, i, job
+            now.runs[runs] = i
+            if not one:
+                now.to[job], now.chosen[runs] = g, job
             now.free[g] -= gang
             left -= gang
             runs += 1
+    now.looks[0] += count - i + runs
     return runs
 
 
@@ -108,6 +113,7 @@ def _spread(gangs: ListedGangs, keys: Keys, now: Present, count: int, runs: int)
         now.chosen, runs, gangs.kind, gangs.gang, gangs.speed, gangs.fast, now.to, now.free
     ):
         before, runs = runs, _start(gangs, keys, now, count, runs)
+    now.looks[0] += count
     runs = 0
     for i in range(count - 1, -1, -1):
         job = now.job[i]
@@ -143,7 +149,8 @@ def _serve(
         i = now.runs[r]
         job, left = now.job[i], now.left[i]
         left -= (until - t) * (gangs.speed[job, now.on[job]] if several else 1)
-        now.to[job] = -1
+        if several:
+            now.to[job] = -1
         if left > 0:
             _put(gangs, keys.scale, now, i, count, job, left)
             continue
@@ -171,7 +178,7 @@ def _as_before(now: Present, count: int, changed: int, old: Trail, k: int) -> bo
 @inner
 def _simulate(
     gangs: ListedGangs, keys: Keys, now: Present, old: Trail, new: Trail, changed: int,
-    total: Floats, looks: Floats,
+    total: Floats,
 ) -> int:  # fmt: skip
     """Run with other keys of a job, or from the start on (-1), until an old state: which one.
 
@@ -214,7 +221,6 @@ def _simulate(
         if count == 0:
             t = gangs.release[k]
             continue
-        looks[0] += count
         until = gangs.release[k] if k < jobs else np.int64(NEVER)
         t, count = _serve(gangs, keys, now, count, t, until)
 
@@ -228,13 +234,12 @@ def anneal(
 
     The factor times exp(step); or, where a place is above 0, the model there and the one before it
     change places. `costs` are those of the keys now, infinite before the first run, and of the best
-    ones; and how many jobs have been looked at.
+    ones.
     """
-    looks = costs[2:]
     if costs[0] == math.inf:
-        _simulate(gangs, keys, now, old, old, -1, total, looks)
+        _simulate(gangs, keys, now, old, old, -1, total)
         total[:] = now.cost
-        costs[:2] = np.max(total)
+        costs[:] = np.max(total) + np.sum(gangs.share * total)
     for i in range(picks.size):
         job, place, before = picks[i], places[i], keys.scale[picks[i]]
         own = keys.models[job]
@@ -244,8 +249,10 @@ def anneal(
             own[place - 1], own[place] = own[place], own[place - 1]
         else:
             keys.scale[job] = before * math.exp(steps[i])
-        upto = _simulate(gangs, keys, now, old, new, job, total, looks)
-        cost = np.max(now.cost) if upto >= 0 else math.inf
+        upto = _simulate(gangs, keys, now, old, new, job, total)
+        cost = math.inf
+        if upto >= 0:
+            cost = np.max(now.cost) + np.sum(gangs.share * now.cost)
         if cost > costs[0] and draws[i] >= math.exp((costs[0] - cost) / heat[i]):
             if place > 0:
                 own[place - 1], own[place] = own[place], own[place - 1]
