@@ -78,7 +78,7 @@ EACH = 4  #: intervals for each job, at most, before they are halved
 #: its own, where there are many prices and where there are few
 MANY_REACH, FEW_REACH = 2, 4
 FEW = 150_000  #: prices of each model
-WORK = 10**8  #: prices of each model times steps, at most
+WORK = 2 * 10**8  #: prices of each model times steps, at most
 #: of the climb of jobs' prices, and again after intervals were halved, where prices are few: steps
 #: at most, and the first one as a part of the usual price
 LEVELS = (2_000, 3.0), (1_000, 1.0), (1_000, 0.5)
@@ -104,7 +104,7 @@ def job_price_bound(
     intervals : int
         At most, before they are halved.
     rounds : int, optional
-        Steps of the climb on each set of intervals, at most; by default 2,000, or so many that 1e8
+        Steps of the climb on each set of intervals, at most; by default 2,000, or so many that 2e8
         prices of each model are changed.
     time_limit, on_progress
         As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
