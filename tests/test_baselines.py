@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import gangsched as gs
+from gangsched.formulations import CompletionTime
 from layout import ROOT
 from pages import baselines
 
@@ -28,7 +29,7 @@ def test_each_workload_has_each_load_and_no_ratio_is_below_1() -> None:
                 assert all(value >= 1 for value in values.values() if value is not None), name
 
 
-def test_a_cell_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_is_a_replay_with_a_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "JOBS", 40)
     monkeypatch.setattr(baselines, "POLICIES", ("fifo", "srtf"))
     workload = baselines.WORKLOADS["like Venus, seed 1"]
@@ -37,11 +38,13 @@ def test_a_cell_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = workload.instance(85)
     assert rows["any policy"]["gpus"] == instance.cluster.gpus
     found = gs.replay(instance, ["fifo", "srtf"], effort="standard")
-    assert rows["srtf"]["flow"] == found.rows[1].ratios["flow"]
-    assert rows["best known"]["flow"] * found.bounds["flow"].value == pytest.approx(
-        found.best_known["flow"][0]
-    )
-    assert rows["any policy"]["flow"] == found.bounds["flow"].value / 40
+    full = gs.bracket(CompletionTime(instance, "flow"), "full")
+    assert full.bound is not None
+    srtf = found.rows[1].attained("flow")
+    assert rows["srtf"]["flow"] == pytest.approx(srtf / full.bound.value)
+    assert rows["srtf"]["slowdown"] == found.rows[1].ratios["slowdown"]
+    assert rows["best known"]["flow"] == full.objective / full.bound.value
+    assert rows["any policy"]["flow"] == full.bound.value / 40
     span = max(j.release for j in instance.jobs) - min(j.release for j in instance.jobs)
     work = sum(j.gpus * j.work for j in instance.jobs)
     wide = max(j.gpus for j in instance.jobs)
