@@ -61,7 +61,7 @@ class Annealing:
     time_limit : float or None
         Seconds after which the best run so far is returned.
     on_progress : callable, optional
-        Called with the number of tries so far and the least cost.
+        Called with the number of tries so far and the least cost, of users the worst ratio.
     """
 
     tries: int = 100_000

@@ -233,13 +233,14 @@ def anneal(
     """Change keys of some jobs, and keep what the heat allows.
 
     The factor times exp(step); or, where a place is above 0, the model there and the one before it
-    change places. `costs` are those of the keys now, infinite before the first run, and of the best
-    ones.
+    change places. `costs` are that of the keys now, infinite before the first run, and the least
+    one of a worst group, which the best keys have.
     """
     if costs[0] == math.inf:
         _simulate(gangs, keys, now, old, old, -1, total)
         total[:] = now.cost
-        costs[:] = np.max(total) + np.sum(gangs.share * total)
+        costs[1] = np.max(total)
+        costs[0] = costs[1] + np.sum(gangs.share * total)
     for i in range(picks.size):
         job, place, before = picks[i], places[i], keys.scale[picks[i]]
         own = keys.models[job]
@@ -250,9 +251,9 @@ def anneal(
         else:
             keys.scale[job] = before * math.exp(steps[i])
         upto = _simulate(gangs, keys, now, old, new, job, total)
-        cost = math.inf
+        worst, cost = np.max(now.cost), math.inf
         if upto >= 0:
-            cost = np.max(now.cost) + np.sum(gangs.share * now.cost)
+            cost = worst + np.sum(gangs.share * now.cost)
         if cost > costs[0] and draws[i] >= math.exp((costs[0] - cost) / heat[i]):
             if place > 0:
                 own[place - 1], own[place] = own[place], own[place - 1]
@@ -268,7 +269,7 @@ def anneal(
             old.cost[k] += now.cost - total
         total[:] = now.cost
         costs[0] = cost
-        if cost < costs[1] * (1 - 1e-12):
-            costs[1] = cost
+        if worst < costs[1] - 1e-12 * abs(costs[1]):
+            costs[1] = worst
             best.scale[:] = keys.scale
             best.models[:] = keys.models

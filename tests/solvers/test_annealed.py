@@ -163,6 +163,7 @@ def test_the_worst_user_gains(reading: Any, monkeypatch: pytest.MonkeyPatch) -> 
         ratios = [float(ratio) for ratio in problem.ratios(problem.flows_of(ends)).values()]
         assert total == pytest.approx(ratios, rel=1e-9)
         assert costs[0] == pytest.approx(max(ratios) + begun.shares @ ratios, rel=1e-9)
+    assert problem.objective(schedule_of(problem.flow, run)) == pytest.approx(ended[-1][2][1])
     assert problem.objective(schedule_of(problem.flow, run)) < begun.cost(None)[0] * 0.99
     with pytest.raises(ValueError, match=r"limit=2\.0"):
         annealed_users(replace(problem, limit=2.0), begun)
