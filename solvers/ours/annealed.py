@@ -42,7 +42,7 @@ __all__ = ["Annealing", "annealed_models", "annealed_run", "annealed_users"]
 SIZES = (0.1, 0.4, 1.5)  #: s of a try
 HEAT, COLD = 1 / 4, 1 / 240  #: T at first and last, as a part of the mean cost
 USERS_HEAT = 1 / 40  #: at first, of the worst user's mean cost
-TOGETHER = 500  #: tries between two looks at the clock
+TOGETHER, AT_ONCE = 500, 3e7  #: tries and looks at jobs between two looks at the clock
 MOST_STATES = 5 * 10**7  #: jobs in all kept states
 
 
@@ -276,7 +276,8 @@ def _tries(
             gone = max(gone, (time.monotonic() - begun) / max(how.time_limit, 1e-9))
         if gone >= 1:
             return
-        more = min(TOGETHER, how.tries - done)
+        few = int(AT_ONCE * done / max(int(now.looks[0]), 1))
+        more = min(TOGETHER, how.tries - done, max(few, 1))
         part = np.maximum(np.arange(done, done + more) / how.tries, gone)
         picks = np.searchsorted(drawn, rng.random(more) * drawn[-1], side="right")
         steps, draws = rng.normal(size=more) * rng.choice(SIZES, more), rng.random(more)

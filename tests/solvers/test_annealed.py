@@ -148,7 +148,7 @@ def test_what_a_change_reaches_is_all_that_changes(
         run, listed = annealed_run(problem, how=how), run_pool(problem)
     for scale, own, costs, _ in ended[::4]:
         assert problem.objective_of(plain_ends(problem, scale, own.tolist())) == costs[0]
-    assert len(ended) == 20
+    assert len(ended) == 21
     assert cost(problem, run) == ended[-1][2][1]
     assert cost(problem, run) < cost(problem, listed) * 0.995
 
