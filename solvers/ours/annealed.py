@@ -103,7 +103,7 @@ def annealed_run(problem: CompletionTime, *, power: float = 1.0, how: Annealing 
     >>> jobs = [Job(id=f"n{k}", gpus=1, work=5, release=4 * k) for k in range(3)]
     >>> jobs += [Job(id="wide", gpus=4, work=3)]
     >>> problem = CompletionTime(Instance(Cluster.of_sizes([4]), jobs), "flow")
-    >>> runs = run_pool(problem), annealed_run(problem, how=Annealing(tries=2_000))
+    >>> runs = run_pool(problem), annealed_run(problem, how=Annealing(tries=200))
     >>> [problem.objective_of(run.ends.tolist()) for run in runs]
     [31, 21]
     """
@@ -191,7 +191,7 @@ def annealed_users(problem: SharingIncentive, begun: UserRun, *, how: Annealing 
     >>> instance = Instance(Cluster.of_sizes([4]), jobs, [User("u"), User("v")])
     >>> problem = SharingIncentive(instance, "stretch")
     >>> begun = next(user_runs(problem, 1))
-    >>> runs = begun.run, annealed_users(problem, begun, how=Annealing(tries=2_000))
+    >>> runs = begun.run, annealed_users(problem, begun, how=Annealing(tries=200))
     >>> [problem.flows_of(run.ends)["u"] for run in runs]
     [31, 21]
     """
