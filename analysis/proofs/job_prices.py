@@ -82,7 +82,8 @@ WORK = 2 * 10**8  #: prices of each model times steps, at most
 #: of the climb of jobs' prices, and again after intervals were halved, where prices are few: steps
 #: at most, and the first one as a part of the usual price
 LEVELS = (2_000, 3.0), (1_000, 1.0), (1_000, 0.5)
-MANY_STEP = 1.0  #: the first one where prices are many
+#: the first one where prices are many, and where there is no time for all steps
+MANY_STEP, SHORT_STEP = 1.0, 0.3
 USUAL = 2**12  #: parts that a usual price has
 EXACT = 5  #: evaluations that take about as long as the bound in integers
 
@@ -160,12 +161,16 @@ def job_price_bound(
     for level, (most, step) in enumerate(LEVELS):
         if level:
             dual, own, usual = dual.halved(own, usual)
-        last, now = level + 1 == len(LEVELS) or dual.gang.size >= FEW, time.monotonic()
+        climb.rounds = min(most, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
+        now = time.monotonic()
         dual.at(own)
         once = time.monotonic() - now
-        climb.end = end - EXACT * once if last else end - (end - now) / 2
-        climb.rounds = min(most, WORK // max(dual.gang.size, 1)) if rounds is None else rounds
-        own = climb.up(dual, own, (MANY_STEP if many else step) * usual)
+        half = end - (end - now) / 2
+        short = now + climb.rounds * once > half
+        last = level + 1 == len(LEVELS) or dual.gang.size >= FEW or short
+        climb.end = end - EXACT * once if last else half
+        step = SHORT_STEP if short else MANY_STEP if many else step
+        own = climb.up(dual, own, step * usual)
         if last:
             break
     return _exact_bound(problem, dual, own, since)
