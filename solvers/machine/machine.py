@@ -279,6 +279,20 @@ def less(m, a, b):
 
 
 @inner
+def sort_list(m, row, n, by_rank):
+    """Sort a list by rank or by number."""
+    for i in range(1, n):
+        j, k = m.lists[row, i], i
+        while k > 0:
+            other = m.lists[row, k - 1]
+            if (m.jobs[other].rank < m.jobs[j].rank) if by_rank else other < j:
+                break
+            m.lists[row, k] = other
+            k -= 1
+        m.lists[row, k] = j
+
+
+@inner
 def push(m, j):
     """Put a waiting job into the heap of its gang class."""
     g = m.jobs[j].gang_class

@@ -19,16 +19,6 @@ def _fullest(free: Ints, gang: int) -> int:
 
 
 @inner
-def _emptiest(free: Ints) -> int:
-    """The node with the most free GPUs."""
-    best = 0
-    for k in range(1, free.size):
-        if free[k] > free[best]:
-            best = k
-    return best
-
-
-@inner
 def _give_back(segment: Ints, entries: Ints, free: Ints) -> None:
     """Free the GPUs of a segment."""
     for e in range(segment[3], segment[4]):
@@ -124,7 +114,7 @@ def place_gangs(
                 at[j], left = count, gang[j]
                 segments[count, 0], segments[count, 1], segments[count, 3] = j, now, size
                 while left > 0:
-                    k = node[j] if node[j] >= 0 else _emptiest(free)
+                    k = node[j] if node[j] >= 0 else np.argmax(free)
                     taken = min(left, free[k])
                     entries[size, 0], entries[size, 1] = k, taken
                     free[k] -= taken

@@ -31,6 +31,7 @@ from ...machine.machine import (
     new_is_old,
     open_round,
     put,
+    sort_list,
     speed_on_new,
     take_new,
 )
@@ -236,17 +237,6 @@ def _fill(m):
             largest = m.memory[ROOM, : m.speeds.shape[1]].max()
 
 
-@inner
-def _sort(m, row, n):
-    """Sort a list by number."""
-    for i in range(1, n):
-        j, k = m.lists[row, i], i
-        while k > 0 and m.lists[row, k - 1] > j:
-            m.lists[row, k] = m.lists[row, k - 1]
-            k -= 1
-        m.lists[row, k] = j
-
-
 @compiled
 def _carry_out(m, expired):
     """Stop and start; whoever has the nodes that it had keeps them, with a new lease."""
@@ -261,8 +251,8 @@ def _carry_out(m, expired):
         stopped = put(m, STOPPED, stopped, j)
         if m.jobs[j].new_length > 0:
             started = put(m, STARTED, started, j)
-    _sort(m, STOPPED, stopped)
-    _sort(m, STARTED, started)
+    sort_list(m, STOPPED, stopped, False)
+    sort_list(m, STARTED, started, False)
     for i in range(stopped):
         interrupt(m, m.lists[STOPPED, i], const.SUSPEND, True)
     for i in range(started):

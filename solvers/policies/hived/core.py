@@ -33,6 +33,7 @@ from ...machine.machine import (
     push,
     put,
     set_key,
+    sort_list,
     speed_on_new,
     take_new,
 )
@@ -366,24 +367,10 @@ def _unstart(m, started, j):
     return started - 1
 
 
-@inner
-def _sort(m, row, n, by_rank):
-    """Sort a list by rank or by number."""
-    for i in range(1, n):
-        j, k = m.lists[row, i], i
-        while k > 0:
-            other = m.lists[row, k - 1]
-            if (m.jobs[other].rank < m.jobs[j].rank) if by_rank else other < j:
-                break
-            m.lists[row, k] = other
-            k -= 1
-        m.lists[row, k] = j
-
-
 @inlined
 def _secure_all(m, killed):
     """Let all borrowers that can have cells of their own, by rank, until none can any more."""
-    _sort(m, const.RUNNERS, m.count[const.RUNS], True)
+    sort_list(m, const.RUNNERS, m.count[const.RUNS], True)
     lent = 0
     for i in range(m.count[const.RUNS]):
         j = m.lists[const.RUNNERS, i]
@@ -405,8 +392,8 @@ def _secure_all(m, killed):
 @inlined
 def _carry_out(m, killed, started):
     """Kill and start, each by number."""
-    _sort(m, KILLED, killed, False)
-    _sort(m, STARTED, started, False)
+    sort_list(m, KILLED, killed, False)
+    sort_list(m, STARTED, started, False)
     for i in range(killed):
         give_old(m, m.lists[KILLED, i])
     for i in range(started):
