@@ -32,6 +32,7 @@ def test_each_workload_has_each_load_and_no_ratio_is_below_1() -> None:
 def test_a_cell_is_a_replay_with_a_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "JOBS", 40)
     monkeypatch.setattr(baselines, "POLICIES", ("fifo", "srtf"))
+    monkeypatch.setattr(baselines, "CLOSE", 1.0)
     workload = baselines.WORKLOADS["like Venus, seed 1"]
     rows = baselines.measured(workload, 85)
     assert list(rows) == ["any policy", "best known", "fifo", "srtf"]
