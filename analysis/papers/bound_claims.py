@@ -19,7 +19,7 @@ import numpy as np
 
 from .claim import Claim, Mutant, Sides, claims_of, less
 
-__all__ = ["BOUNDS", "Priced"]
+__all__ = ["BOUNDS", "PricedGangs"]
 
 Rng = np.random.Generator
 MOST = 6  #: the largest price
@@ -27,7 +27,7 @@ CLIMB = 300  #: changes of a price that are tried
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedGangs:
     """Gangs, and a price of each in each second.
 
     Parameters
@@ -44,7 +44,7 @@ class Priced:
     jobs: tuple[tuple[int, int, int], ...]
     prices: tuple[tuple[int, ...], ...]
 
-    def own_prices(self) -> Priced:
+    def own_prices(self) -> PricedGangs:
         """Return the same with rho_j = g_j pi."""
         (pi,) = self.prices
         return replace(self, prices=tuple(tuple(g * q for q in pi) for _, _, g in self.jobs))
@@ -105,7 +105,7 @@ def _optimum(gpus: int, jobs: tuple[tuple[int, int, int], ...]) -> int:
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def _draw(rng: Rng, *, own: bool) -> Priced:
+def _draw(rng: Rng, *, own: bool) -> PricedGangs:
     """Three gangs, and prices that are changed one by one as long as the bound does not fall."""
     gpus = int(rng.integers(2, 5))
     jobs = tuple(
@@ -113,7 +113,7 @@ def _draw(rng: Rng, *, own: bool) -> Priced:
         for _ in range(3)
     )
     until = max(r for r, _, _ in jobs) + sum(p for _, p, _ in jobs)
-    now = Priced(gpus, jobs, ((0,) * until,) * (len(jobs) if own else 1))
+    now = PricedGangs(gpus, jobs, ((0,) * until,) * (len(jobs) if own else 1))
     value = _value(now)
     for _ in range(CLIMB):
         prices = np.array(now.prices)
@@ -125,7 +125,7 @@ def _draw(rng: Rng, *, own: bool) -> Priced:
     return now
 
 
-def _value(case: Priced) -> int:
+def _value(case: PricedGangs) -> int:
     """What its prices prove."""
     return case.bound() if len(case.prices) == len(case.jobs) else case.gpu_bound()
 
@@ -133,14 +133,14 @@ def _value(case: Priced) -> int:
 # --- the claims ----------------------------------------------------------------------------------
 
 
-def _proves(case: Priced, taken: int = 0) -> Sides:
+def _proves(case: PricedGangs, taken: int = 0) -> Sides:
     """The bound of its prices for so many GPUs less than there are, and the optimum."""
     own = len(case.prices) == len(case.jobs)
     made = case.bound if own else case.gpu_bound
     return Sides(made(case.gpus - taken), case.optimum())
 
 
-def _stronger(case: Priced) -> Sides:
+def _stronger(case: PricedGangs) -> Sides:
     return Sides(case.gpu_bound(), case.own_prices().bound())
 
 

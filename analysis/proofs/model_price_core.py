@@ -17,7 +17,7 @@ LIMIT = 2**61
 CLOSE = 1e-6  #: relative, of the exact cost of a job to that in floats
 
 
-class Jobs(NamedTuple):
+class PricedJobs(NamedTuple):
     """Columns of jobs, in floats or integers; what is more than the work is in millionths."""
 
     release: Ints
@@ -56,7 +56,7 @@ class Hulls(NamedTuple):
     vertices: Ints
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Where a list's hulls and the pieces that a job holds are written."""
 
     hulls: Hulls
@@ -67,7 +67,7 @@ class Room(NamedTuple):
     least: Ints
 
     @classmethod
-    def of(cls, lists: Lists) -> Room:
+    def of(cls, lists: Lists) -> Scratch:
         """As much as any of these lists needs."""
         most, models = int((lists.high - lists.low).max()) + 1, lists.speeds.shape[1]
         slope, speed, cost = np.empty((3, most, models))
@@ -115,7 +115,7 @@ def _put(
 @inner
 def _sweep(
     release: int, need: int, work: float, weight: float, gang: float, first: int, edges: Ints,
-    stop: float, room: Room,
+    stop: float, room: Scratch,
 ) -> tuple[float, float, int, int]:  # fmt: skip
     """The least cost over completions C up to `stop`, that C, pieces held and the last interval.
 
@@ -199,16 +199,18 @@ def _sweep(
     return best, at, size, k
 
 
-def evaluate_models(jobs: Jobs, lists: Lists, edges: Ints, prices: Floats) -> tuple[Floats, Floats]:
+def evaluate_models(
+    jobs: PricedJobs, lists: Lists, edges: Ints, prices: Floats
+) -> tuple[Floats, Floats]:
     """The least cost of each job, and the GPU seconds that jobs buy at each price."""
     costs, bought = np.empty(jobs.release.size), np.zeros_like(prices)
-    _evaluate(jobs, lists, edges, prices, Room.of(lists), costs, bought)
+    _evaluate(jobs, lists, edges, prices, Scratch.of(lists), costs, bought)
     return costs, bought
 
 
 @compiled
 def _evaluate(
-    jobs: Jobs, lists: Lists, edges: Ints, prices: Floats, room: Room, costs: Floats,
+    jobs: PricedJobs, lists: Lists, edges: Ints, prices: Floats, room: Scratch, costs: Floats,
     bought: Floats,
 ) -> None:  # fmt: skip
     models, hulls = prices.shape[0], room.hulls
@@ -277,7 +279,7 @@ def _raise(
 
 
 def certify(
-    jobs: Jobs, lists: Lists, edges: Ints, prices: Ints, scale: float
+    jobs: PricedJobs, lists: Lists, edges: Ints, prices: Ints, scale: float
 ) -> tuple[Ints, list[list[int]]]:
     """The least cost of each job in integers, and values of its work that prove it.
 
@@ -286,14 +288,14 @@ def certify(
     """
     costs, count = np.zeros((2, jobs.release.size), dtype=np.int64)
     rates = np.zeros((jobs.release.size, MOST_RATES), dtype=np.int64)
-    _certify(jobs, lists, edges, prices, scale, Room.of(lists), costs, rates, count)
+    _certify(jobs, lists, edges, prices, scale, Scratch.of(lists), costs, rates, count)
     return costs, [own[:n] for own, n in zip(rates.tolist(), count.tolist(), strict=True)]
 
 
 @compiled
 def _certify(
-    jobs: Jobs, lists: Lists, edges: Ints, prices: Ints, scale: float, room: Room, costs: Ints,
-    rates: Ints, count: Ints,
+    jobs: PricedJobs, lists: Lists, edges: Ints, prices: Ints, scale: float, room: Scratch,
+    costs: Ints, rates: Ints, count: Ints,
 ) -> None:  # fmt: skip
     models, least, tops = prices.shape[0], room.least, room.tops
     for c in range(lists.first.size):

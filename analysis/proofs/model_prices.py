@@ -66,7 +66,7 @@ from ...solvers.ours.model_order import (
     run_models,
 )
 from ...solvers.result import Bound
-from .model_price_core import Jobs, Lists, certify, evaluate_models
+from .model_price_core import Lists, PricedJobs, certify, evaluate_models
 from .prices import (
     FACTORS,
     Climb,
@@ -222,13 +222,15 @@ class ModelDual:
         A second of a job costs `gang` times the price of its list.
         """
         columns = self.work.astype(np.float64), self.more, self.weight, gang.astype(np.float64)
-        return evaluate_models(Jobs(self.release, self.need, *columns), lists, self.edges, prices)
+        return evaluate_models(
+            PricedJobs(self.release, self.need, *columns), lists, self.edges, prices
+        )
 
     def certified(
         self, lists: Lists, gang: Ints, weights: Ints, prices: Ints, scale: float
     ) -> tuple[Ints, list[list[int]]]:
         """Return the least costs in integers, and the values of work that prove them."""
-        jobs = Jobs(self.release, self.need, self.work, self.more, weights, gang)
+        jobs = PricedJobs(self.release, self.need, self.work, self.more, weights, gang)
         return certify(jobs, lists, self.edges, prices, scale)
 
     def halved(self) -> tuple[ModelDual, Ints]:

@@ -16,7 +16,12 @@ from corrupted import corrupted
 from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
-from gangsched.analysis.proofs.model_price_core import Jobs, Lists, certify, evaluate_models
+from gangsched.analysis.proofs.model_price_core import (
+    Lists,
+    PricedJobs,
+    certify,
+    evaluate_models,
+)
 from gangsched.analysis.proofs.model_prices import ModelDual, model_price_bound
 from gangsched.analysis.proofs.price_core import evaluate
 from gangsched.analysis.proofs.prices import price_bound
@@ -127,16 +132,18 @@ def lists_of(jobs: list[dict[str, Any]], edges: list[int]) -> Lists:
     return Lists(number[:-1], number, none, none, none + len(edges) - 1, speeds)
 
 
-def columns(jobs: list[dict[str, Any]], scale: int = 1) -> Jobs:
+def columns(jobs: list[dict[str, Any]], scale: int = 1) -> PricedJobs:
     names = ("release", "need", "work", "more", "weight", "gang")
     made = [np.array([job.get(name, 0) for job in jobs], dtype=np.int64) for name in names]
     made[4] *= scale
-    return Jobs(*made)
+    return PricedJobs(*made)
 
 
 def climbed(jobs: list[dict[str, Any]], edges: list[int], prices: Any) -> tuple[float, Any]:
     release, need, work, more, weight, gang = columns(jobs)
-    some = Jobs(release, need, work.astype(float), more, weight.astype(float), gang.astype(float))
+    some = PricedJobs(
+        release, need, work.astype(float), more, weight.astype(float), gang.astype(float)
+    )
     priced = np.asarray(prices, dtype=float)
     costs, bought = evaluate_models(some, lists_of(jobs, edges), np.array(edges), priced)
     return float(costs.sum()), bought
@@ -192,7 +199,7 @@ def test_lists_of_some_intervals_are_prices_that_end() -> None:
         own = np.concatenate([prices[:, low:high] for low, high in slices], axis=1)
         release, need, work, more, weight, gang = columns(jobs)
         release = np.maximum(release, np.array(edges)[first[[0, 1, 1]]])
-        some = Jobs(
+        some = PricedJobs(
             release, need, work.astype(float), more, weight.astype(float), gang.astype(float)
         )
         costs, bought = evaluate_models(some, lists, np.array(edges), own.astype(float))
