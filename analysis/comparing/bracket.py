@@ -22,9 +22,9 @@ def bracket(
 ) -> Result[Schedule]:
     """Return the certified bound of a problem and the best schedule that we find for it.
 
-    Both are those that a replay shows as "any policy" and "best known": the schedule knows all
-    jobs in advance, puts gangs on any free GPUs, and pauses and moves them for free, so that the
-    optimum lies between the two.
+    Both are those that a replay shows as "any policy" and "best known": the schedule may know all
+    jobs in advance and puts gangs on any free GPUs, where pauses and moves are free. The optimum
+    lies between the two.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def bracket(
     -------
     Result
         ``history`` has both sides over time, :func:`gangsched.plots.bracket` draws them, and
-        ``info["order"]`` says how the schedule was found. On Ctrl-C what was found before is kept.
+        ``info["order"]`` says how the schedule was found. On Ctrl-C the bound and the lists that
+        were found before are kept, but not what annealing has found.
 
     Raises
     ------

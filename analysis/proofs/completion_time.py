@@ -137,7 +137,7 @@ Floats = NDArray[np.float64]
 #: dual feasible functions u_k are tried for k = 0 .. MAX_K, and this many of all are kept
 MAX_K, KEPT = 20, 8
 #: jobs up to which configurations bound a makespan
-MOST_CONFIGURED = 500
+MOST_CONFIGURED = 200
 #: parts of 1 that lambda is rounded to
 PARTS = 2**20
 #: units a second of a machine by prices, and what times they stay below
@@ -166,7 +166,7 @@ def online_bound(
         :func:`~gangsched.analysis.proofs.prices.price_bound`.
     own_prices : bool
         Whether each job has prices too, where jobs are 10,000 at most
-        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 500
+        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 200
         (:func:`~gangsched.solvers.ours.makespan_configurations.makespan_bound`).
 
     Returns

@@ -40,7 +40,7 @@ def test_other_problems_have_brackets_too(name: str) -> None:
 
 
 def test_more_effort_is_never_worse() -> None:
-    problem = gs.problem("flow-100-load140")
+    problem = gs.problem("flow-tiny-8")
     quick, full = (gs.bracket(problem, effort) for effort in ("quick", "full"))
     assert quick.bound is not None
     assert full.bound is not None

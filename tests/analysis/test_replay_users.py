@@ -60,7 +60,7 @@ def test_what_is_measured_is_bounded(effort: Any) -> None:
 @pytest.mark.parametrize("effort", ["quick", "standard", "full"])
 def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
     """Of every measure; and what contains less effort is no weaker for leaving that out."""
-    rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(crowd(jobs=24).jobs)]
+    rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(crowd(jobs=10).jobs)]
     deadlines = [
         DeadlineJob(id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user,
                     rewards=[(900 + (job.work or 0), 5)])
