@@ -39,8 +39,8 @@ def bracket(
     -------
     Result
         ``history`` has both sides over time, :func:`gangsched.plots.bracket` draws them, and
-        ``info["order"]`` says how the schedule was found. On Ctrl-C the bound and the lists that
-        were found before are kept, but not what annealing has found.
+        ``info["order"]`` says how the schedule was found. On Ctrl-C the best of both so far is
+        kept once there is a bound.
 
     Raises
     ------
@@ -85,6 +85,9 @@ def bracket(
             ):
                 history.note(objective=found.objective)
                 best = found
+            if found is not None and found.stop is Stop.INTERRUPTED:
+                stop = Stop.INTERRUPTED
+                break
     except KeyboardInterrupt:
         if bound is None:
             raise

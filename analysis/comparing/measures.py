@@ -29,7 +29,7 @@ from ...solvers.ours.annealed import Annealing, annealed_models, annealed_run, a
 from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.ours.pool import run_pool, schedule_of
 from ...solvers.ours.reward_pool import priced_schedule
-from ...solvers.result import Bound
+from ...solvers.result import Bound, Stop
 from ..driving.speeds import models_of
 from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
 from ..proofs.user_prices import tried
@@ -78,11 +78,15 @@ def uneven(instance: Instance[Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KnownSchedule:
-    """What a schedule attains, and in which order its jobs run, or how it was found."""
+    """What a schedule attains, and in which order its jobs run, or how it was found.
+
+    `stop` is INTERRUPTED where Ctrl-C ended the search for a better one.
+    """
 
     objective: float
     order: str
     schedule: Schedule = field(repr=False, compare=False)
+    stop: Stop = field(default=Stop.COMPLETED, repr=False)
 
 
 # --- bounds --------------------------------------------------------------------------------------
@@ -119,14 +123,16 @@ def holds(name: str, problem: Any, bound: Bound) -> bool:
 # --- the best known schedules --------------------------------------------------------------------
 
 
-def _checked(problem: Any, schedule: Schedule | None, order: str) -> KnownSchedule | None:
+def _checked(
+    problem: Any, schedule: Schedule | None, order: str, stop: Stop = Stop.COMPLETED
+) -> KnownSchedule | None:
     """What the schedule attains, if there is one and the problem finds nothing wrong with it."""
     if schedule is None:
         return None
     if broken := problem.violations(schedule):
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
-    return KnownSchedule(float(problem.objective(schedule)), order, schedule)
+    return KnownSchedule(float(problem.objective(schedule)), order, schedule, stop)
 
 
 def least_times(
@@ -158,12 +164,12 @@ def least_times(
         power = min(made, key=lambda power: problem.objective_of(made[power].ends.tolist()))
         order = f"least cost left at prices of models^{power:g}{learned}"
         plan = annealed_models(problem, prices**power, how=how) if how.tries else made[power]
-        return _checked(problem, models_schedule(problem, plan), order)
+        return _checked(problem, models_schedule(problem, plan), order, plan.stop)
     runs = {power: run_pool(problem, power=power) for power in powers["gangs"]}
     power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
     best = annealed_run(problem, power=power, how=how) if how.tries else runs[power]
     order = f"least time left x gang^{power:g}{learned}"
-    return _checked(problem, schedule_of(problem, best), order)
+    return _checked(problem, schedule_of(problem, best), order, best.stop)
 
 
 def most_reward(
@@ -207,7 +213,7 @@ def least_worst(
         return _checked(problem, schedule_of(problem.flow, begun.run), order)
     how = Annealing(tries, work=USERS_WORK, on_progress=on_progress)
     run = annealed_users(problem, begun, how=how)
-    return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed")
+    return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed", run.stop)
 
 
 #: by problem, what finds the best schedule that is shown beside a bound

@@ -307,6 +307,8 @@ class _Replay:
             best = measure.known(problem, bound, self.effort, show)
         if best is not None:
             known[measure.name] = best
+            if best.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
 
     def _elastic(self) -> None:
         """Bound the rewards of elastic jobs, once."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED
+from ..result import Stop
 from .annealed_core import EACH, ListedGangs, Present, Trail, anneal
 from .model_order import ModelRun, by_speed, gpus_of_models, keys_of, run_by, run_models
 from .model_order_core import Keys
@@ -93,7 +94,8 @@ def annealed_run(problem: CompletionTime, *, power: float = 1.0, how: Annealing 
     Notes
     -----
     O(events that a change reaches x jobs in the system) a try. Where many thousand jobs wait, too
-    many to keep the states before the arrivals, it is the run of the list.
+    many to keep the states before the arrivals, it is the run of the list. On Ctrl-C it is the best
+    one so far, and its `stop` says so.
 
     Examples
     --------
@@ -111,9 +113,10 @@ def annealed_run(problem: CompletionTime, *, power: float = 1.0, how: Annealing 
     plain, weight = run_pool(problem, power=power), problem.rates()
     gang = columns(problem.instance)[1]
     keys = Keys(gang**power / weight, np.zeros((gang.size, 1), dtype=np.int64))
-    scale = _annealed(problem, weight, keys, plain.ends, how).scale
-    found = run_pool(problem, power=0.0, weights=1 / scale)
-    return min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
+    best, stop = _annealed(problem, weight, keys, plain.ends, how)
+    found = run_pool(problem, power=0.0, weights=1 / best.scale)
+    least = min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
+    return replace(least, stop=stop)
 
 
 def annealed_models(problem: CompletionTime, prices: Floats, *, how: Annealing = ONCE) -> ModelRun:
@@ -154,9 +157,10 @@ def annealed_models(problem: CompletionTime, prices: Floats, *, how: Annealing =
     """
     _check(problem)
     plain = run_models(problem, prices)
-    best = _annealed(problem, problem.rates(), keys_of(problem, prices), plain.ends, how)
+    best, stop = _annealed(problem, problem.rates(), keys_of(problem, prices), plain.ends, how)
     found = run_by(problem, best)
-    return min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
+    least = min(plain, found, key=lambda run: problem.objective_of(run.ends.tolist()))
+    return replace(least, stop=stop)
 
 
 def annealed_users(problem: SharingIncentive, begun: UserRun, *, how: Annealing = ONCE) -> PoolRun:
@@ -200,9 +204,10 @@ def annealed_users(problem: SharingIncentive, begun: UserRun, *, how: Annealing 
     members = Members.of(problem)
     gang, weight = columns(problem.instance)[1], 1 / members.over[members.user]
     keys = Keys(gang / members.weights(begun.shares), np.zeros((gang.size, 1), dtype=np.int64))
-    best = _annealed(problem.flow, weight, keys, begun.run.ends, how, (members, begun.shares))
+    best, stop = _annealed(problem.flow, weight, keys, begun.run.ends, how, (members, begun.shares))
     found = run_pool(problem.flow, power=0.0, weights=1 / best.scale)
-    return min(begun.run, found, key=lambda run: members.ratios(run.ends).max())
+    least = min(begun.run, found, key=lambda run: members.ratios(run.ends).max())
+    return replace(least, stop=stop)
 
 
 def _check(problem: CompletionTime) -> None:
@@ -214,7 +219,7 @@ def _check(problem: CompletionTime) -> None:
 def _annealed(
     problem: CompletionTime, weight: Floats, begun: Keys, ends: Ints, how: Annealing,
     users: tuple[Members, Floats] | None = None,
-) -> Keys:  # fmt: skip
+) -> tuple[Keys, Stop]:  # fmt: skip
     """The best keys, from those of a run with these ends; of users with shares, for the worst."""
     release, gang = columns(problem.instance)
     order = np.argsort(release, kind="stable")
@@ -222,7 +227,7 @@ def _annealed(
     present = int((np.arange(1, order.size + 1) - gone).max(initial=0))
     room = 2 * present + 2 * EACH
     if order.size // EACH * room > MOST_STATES or order.size < 2:
-        return begun
+        return begun, Stop.COMPLETED
     need, speed, capacity = _work(problem)
     group, first, share = _zeros(order.size), np.zeros(1), np.zeros(1)
     if users is not None:
@@ -237,12 +242,15 @@ def _annealed(
     worst = int(paid.argmax())
     heat = float(paid[worst] - first[worst]) / np.count_nonzero(group == worst)
     heat *= HEAT if users is None else USERS_HEAT
-    best = Keys(begun.scale[order], begun.models[order])
-    for done, least in _tries(gangs, best, heat, room, how):
-        if how.on_progress is not None:
-            how.on_progress(done, least)
+    best, stop = Keys(begun.scale[order], begun.models[order]), Stop.COMPLETED
+    try:
+        for done, least in _tries(gangs, best, heat, room, how):
+            if how.on_progress is not None:
+                how.on_progress(done, least)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
     back = np.argsort(order)
-    return Keys(best.scale[back], best.models[back])
+    return Keys(best.scale[back], best.models[back]), stop
 
 
 def _work(problem: CompletionTime) -> tuple[Ints, Ints, Ints]:

@@ -24,6 +24,7 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
+from ..result import Stop
 from .model_order_core import Keys, schedule_models
 from .pool_core import place_pieces
 
@@ -41,6 +42,8 @@ class ModelRun:
     job, start, end, model : (pieces,) int arrays
     ends : (jobs,) int array
         Completions.
+    stop : Stop
+        INTERRUPTED where Ctrl-C ended the search for a better one.
     """
 
     job: Ints
@@ -48,6 +51,7 @@ class ModelRun:
     end: Ints
     model: Ints
     ends: Ints
+    stop: Stop = Stop.COMPLETED
 
 
 def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:

@@ -7,7 +7,7 @@ cluster whose gangs may spread over nodes and move for free.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,17 +30,20 @@ class PoolRun:
     job, start, end : (pieces,) int arrays
     ends : (jobs,) int array
         Completions.
+    stop : Stop
+        INTERRUPTED where Ctrl-C ended the search for a better one.
     """
 
     job: Ints
     start: Ints
     end: Ints
     ends: Ints
+    stop: Stop = Stop.COMPLETED
 
     def later(self, seconds: int) -> PoolRun:
         """Return the same so many seconds later."""
-        moved = (times + seconds for times in (self.start, self.end, self.ends))
-        return PoolRun(self.job, *moved)
+        start, end, ends = (times + seconds for times in (self.start, self.end, self.ends))
+        return replace(self, start=start, end=end, ends=ends)
 
 
 @remembered

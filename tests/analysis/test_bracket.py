@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gangsched as gs
 from gangsched.analysis.comparing import bracket as module
+from gangsched.analysis.comparing.measures import least_times
+from gangsched.analysis.proofs.bound import SCHEDULES
 from gangsched.formulations import CompletionTime
 from gangsched.formulations.completion_time.problem import Measure
+from gangsched.solvers.ours import annealed
 from gangsched.solvers.result import Stop
 from preemptive import optimum, problem_of
 
@@ -65,6 +69,51 @@ def test_an_interrupt_keeps_the_bound_and_the_schedule_so_far(
     assert found.stop is Stop.INTERRUPTED
     assert found.objective is not None
     assert found.bound is not None
+
+
+def test_an_interrupt_keeps_what_annealing_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, slices, plain = np.random.default_rng(3), list[int](), annealed.anneal
+    rows = [
+        (int(rng.choice([1, 2, 4, 8])), int(rng.integers(90)), int(rng.integers(5, 40)), 1.0)
+        for _ in range(30)
+    ]
+
+    def anneal(*more: Any) -> None:
+        slices.append(1)
+        if len(slices) == 5:
+            raise KeyboardInterrupt
+        plain(*more)
+
+    problem = problem_of([8], rows)
+    bound, powers = gs.bound(problem), dict(SCHEDULES[CompletionTime]["full"])
+    monkeypatch.setitem(SCHEDULES[CompletionTime], "full", powers)
+    monkeypatch.setattr(module, "strengthened", lambda *_: bound)
+    monkeypatch.setattr(annealed, "TOGETHER", 50)
+    monkeypatch.setattr(annealed, "anneal", anneal)
+    found = gs.bracket(problem, "full")
+    assert found.stop is Stop.INTERRUPTED
+    assert len(slices) == 5
+    assert found.history[-1][1] == found.objective
+    assert str(found.info["order"]).endswith("annealed")
+    assert problem.violations(found.solution) == []
+    monkeypatch.setitem(powers, "tries", 0)
+    listed = least_times(problem, bound, "full")
+    assert listed is not None
+    assert found.objective < listed.objective
+
+
+def test_a_replay_that_is_interrupted_keeps_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of([3], ROWS)
+
+    def anneal(*more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(annealed, "anneal", anneal)
+    with pytest.raises(KeyboardInterrupt) as error:
+        gs.replay(problem.instance, ["fifo"], effort="full")
+    kept = error.value.replay  # type: ignore[attr-defined]
+    assert kept.unfinished == ("fifo",)
+    assert [*kept.known] == ["slowdown"]
 
 
 def test_it_says_what_it_does_and_refuses_what_it_cannot_do() -> None:

@@ -24,6 +24,7 @@ from gangsched.solvers.ours.annealed import (
 )
 from gangsched.solvers.ours.model_order import models_schedule, run_models
 from gangsched.solvers.ours.pool import run_pool, schedule_of
+from gangsched.solvers.result import Stop
 from preemptive import MEASURES, mixed_optimum, mixed_problem, optimum, problems
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
@@ -174,21 +175,42 @@ def test_the_same_seed_gives_the_same_run_and_others_others() -> None:
     assert runs[0].ends.tolist() == runs[1].ends.tolist() != runs[2].ends.tolist()
 
 
-def test_limits_are_kept_progress_is_told_and_ctrl_c_goes_through() -> None:
+def test_limits_are_kept_and_progress_is_told() -> None:
     problem = crowd(2)
     listed = cost(problem, run_pool(problem))
     assert cost(problem, annealed_run(problem, how=Annealing(10**9, time_limit=0.3))) < listed
     assert cost(problem, annealed_run(problem, how=Annealing(10**9, work=1e6))) < listed
     seen = list[float]()
+    run = annealed_run(problem, how=Annealing(2_000, on_progress=lambda _, best: seen.append(best)))
+    assert seen == sorted(seen, reverse=True)
+    assert run.stop is Stop.COMPLETED
+
+
+@pytest.mark.parametrize("kind", ["pool", "models", "users"])
+def test_ctrl_c_keeps_the_best_so_far(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, ended = crowd(2, models="ab" * (kind == "models")), recorded(monkeypatch)
 
     def stop(tries: int, best: float) -> None:
-        seen.append(best)
-        if len(seen) == 3:
+        if len(ended) == 9:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        annealed_run(problem, how=Annealing(10**9, on_progress=stop))
-    assert seen == sorted(seen, reverse=True)
+    how = Annealing(10**9, on_progress=stop)
+    if kind == "users":
+        sharing = SharingIncentive(problem.instance, "stretch")
+        begun = tried(sharing, 3).best
+        run: Any = annealed_users(sharing, begun, how=how)
+        worst = max(sharing.ratios(sharing.flows_of(run.ends)).values())
+        assert float(worst) == pytest.approx(ended[-1][2][1])
+        assert worst < begun.cost(None)[0]
+    elif kind == "models":
+        prices = np.array([2.0, 1.0])
+        run = annealed_models(problem, prices, how=how)
+        assert cost(problem, run) == ended[-1][2][1] < cost(problem, run_models(problem, prices))
+    else:
+        run = annealed_run(problem, how=how)
+        assert cost(problem, run) == ended[-1][2][1] < cost(problem, run_pool(problem))
+    assert len(ended) == 9
+    assert run.stop is Stop.INTERRUPTED
 
 
 @pytest.mark.parametrize("models", ["", "ab"])
