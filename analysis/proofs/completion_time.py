@@ -123,7 +123,7 @@ from numpy.typing import NDArray
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.check import at_least
 from ...instances.model import FULL_SPEED
-from ...solvers.ours.makespan_configurations import makespan_bound
+from ...solvers.ours.configurations import makespan_bound
 from ...solvers.ours.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
 from .fast_machine import run
@@ -167,7 +167,7 @@ def online_bound(
     own_prices : bool
         Whether each job has prices too, where jobs are 10,000 at most
         (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 200
-        (:func:`~gangsched.solvers.ours.makespan_configurations.makespan_bound`).
+        (:func:`~gangsched.solvers.ours.configurations.makespan_bound`).
 
     Returns
     -------

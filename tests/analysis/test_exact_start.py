@@ -74,9 +74,7 @@ def test_every_heuristic_of_a_portfolio_is_one_of_the_registry_s() -> None:
         for entry in registry.PROBLEMS.values()
     }
     for kind, portfolio in exact.PORTFOLIOS.items():
-        places = {one.place for one in portfolio} - {
-            "ours.makespan_configurations.configuration_lp"
-        }
+        places = {one.place for one in portfolio} - {"ours.configurations.configuration_lp"}
         assert places <= own[kind].keys()
         assert len({one.name for one in portfolio}) == len(portfolio)
     missing = own[RarDdls].keys() - {one.place for one in exact.PORTFOLIOS[RarDdls]}
