@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -36,6 +37,14 @@ def certified(problem: Any, *efforts: str) -> Iterator[tuple[Any, Any]]:
         yield problem, gs.bound(problem, effort=effort).certificate
 
 
+def in_windows(target: Any, leaf: Any) -> dict[str, Any]:
+    """A tree of three leaves which are the same."""
+    root, early = {"job": 0, "at": 5_000, "then": [1, 4]}, {"job": 1, "at": 900, "then": [2, 3]}
+    tree = [root, early, leaf, leaf, leaf]
+    ratio = [*Fraction(target).as_integer_ratio()]
+    return {"kind": "completions in windows", "target": ratio, "nodes": tree}
+
+
 def of_library(name: str) -> Any:
     return problem_from_dict(library.entry(name).problem)
 
@@ -64,7 +73,10 @@ def _completions() -> Iterator[tuple[Any, Any]]:
                 yield from certified(CompletionTime(one, measure, weighted=weighted))
         for jobs in (same, heterogeneous.with_speeds(mixed, seed=seed)):
             problem = CompletionTime(jobs, "slowdown" if seed else "flow")
-            yield problem, job_price_bound(problem, rounds=20, intervals=30).certificate
+            bound = job_price_bound(problem, rounds=20, intervals=30)
+            yield problem, bound.certificate
+            if jobs is same:
+                yield problem, in_windows(bound.value, bound.certificate)
 
 
 def _queues() -> Iterator[tuple[Any, Any]]:

@@ -20,7 +20,7 @@ irmp                              :mod:`.irmp`
 gandiva-fair                      :mod:`.market`
 ltgf, ltgf-round, ltgf-fluid,     :mod:`.fairness`
 sharing-incentive
-completion-time                   :mod:`.completion_time`
+completion-time                   :mod:`.completion_time`, :mod:`.windows`
 deadline-rewards                  :mod:`.deadline_rewards`
 ================================  ===================================================
 """

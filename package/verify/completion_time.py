@@ -417,41 +417,56 @@ def _proven_costs(
 # --- prices of jobs -------------------------------------------------------------------------------
 
 
+class JobPrices:
+    """A price of a second of each job, all its GPUs together, on each GPU model.
+
+    Job j has prices in `counts[j]` intervals between the times, from the `first[j]`-th on.
+    """
+
+    def __init__(self, certificate: Mapping[str, Any], jobs: int, models: int = 1) -> None:
+        self.times = rising(certificate.get("times"), "times")
+        self.first = integers(certificate.get("first"), "first", count=jobs, what="jobs")
+        counts = integers(certificate.get("counts"), "counts", count=jobs, what="jobs")
+        self.size = size = sum(counts)
+        prices = unpacked(certificate, "prices", models * size)
+        #: times of each job, and prices between them on each model
+        self.slices: list[tuple[list[int], list[list[int]]]] = []
+        place = 0
+        for j, (low, count) in enumerate(zip(self.first, counts, strict=True)):
+            if low + max(count, 1) >= len(self.times):
+                raise Refused(f"job {j} has prices in {count} intervals from the {low}-th on")
+            starts = (row * size + place for row in range(models))
+            own = [prices[start : start + count] or [0] for start in starts]
+            self.slices.append((self.times[low : low + max(count, 1) + 1], own))
+            place += count
+
+    def worth(self, gangs: Mapping[int, int], gpus: int, model: int = 0) -> int:
+        """Return what the dearest sets of some jobs, by their gangs, are worth on these GPUs."""
+        sets: list[list[tuple[int, int]]] = [[] for _ in self.times[1:]]
+        for j, gang in gangs.items():
+            for k, price in enumerate(self.slices[j][1][model], self.first[j]):
+                sets[k].append((gang, price))
+        return sum(
+            (b - a) * dearest(some, gpus)
+            for some, (a, b) in zip(sets, pairwise(self.times), strict=True)
+        )
+
+
 def job_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     """Each job's least cost at prices of its own, less what the dearest sets of gangs are worth."""
     problem.require("completion", "flow", "slowdown")
-    times = rising(certificate.get("times"), "times")
-    scale, jobs = integer(certificate, "scale", 1), len(problem.gangs)
-    first = integers(certificate.get("first"), "first", count=jobs, what="jobs")
-    counts = integers(certificate.get("counts"), "counts", count=jobs, what="jobs")
-    size = sum(counts)
-    prices = unpacked(certificate, "prices", len(problem.room) * size)
-    sets: dict[str, list[list[tuple[int, int]]]] = {
-        model: [[] for _ in times[1:]] for model in problem.room
-    }
-    slices, place = Slices(), 0
-    for j, (low, count) in enumerate(zip(first, counts, strict=True)):
-        if low + max(count, 1) >= len(times):
-            raise Refused(f"job {j} has prices in {count} intervals from the {low}-th on")
-        own = []
-        for row, model in enumerate(problem.room):
-            own.append(prices[row * size + place : row * size + place + count])
-            if model in problem.able[j]:
-                for k, price in enumerate(own[-1], low):
-                    sets[model][k].append((problem.gangs[j], price))
-        slices.append((times[low : low + max(count, 1) + 1], [row or [0] for row in own]))
-        place += count
+    scale, room = integer(certificate, "scale", 1), problem.room
+    prices = JobPrices(certificate, len(problem.gangs), len(room))
+    worth = 0
+    for row, (model, gpus) in enumerate(room.items()):
+        able = {j: gang for j, gang in enumerate(problem.gangs) if model in problem.able[j]}
+        worth += prices.worth(able, gpus, row)
     costs = _model_costs if problem.mixed else _costs
-    worth = sum(
-        (b - a) * dearest(gangs, problem.room[model])
-        for model, some in sets.items()
-        for gangs, (a, b) in zip(some, pairwise(times), strict=True)
-    )
-    cost = costs(problem, certificate, scale, slices)
+    cost = costs(problem, certificate, scale, prices.slices)
     return problem.rounded(problem.since() + problem.scale * (cost - worth) / scale)
 
 
-#: times of each job, and prices between them on each GPU model
+#: as of :class:`JobPrices`
 Slices = list[tuple[list[int], list[list[int]]]]
 
 

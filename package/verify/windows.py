@@ -1,0 +1,217 @@
+r"""Bounds of gangs whose ends are in windows, and trees of such windows: "completions in windows".
+
+Gang j holds D_j of M equal GPUs for p_j seconds from its release r_j on, may be paused, and its end
+is C_j. All of these are integers; second t is [t, t + 1). f_j(C) is what it costs to end at C.
+
+*Theorem.* Let pi_j(t) >= 0 be any price of a second of job j, and V(t) the largest sum of pi_j(t)
+over sets of gangs that have at most M GPUs together. Every schedule with lo_j <= C_j <= hi_j has
+
+    sum_j f_j(C_j)  >=  sum_j min over C of [ f_j(C) + kappa_j(C) ]  -  sum_t V(t),
+
+    max(lo_j, r_j + p_j) <= C <= hi_j,
+    kappa_j(C) = pi_j(C - 1) + the cheapest p_j - 1 seconds of [r_j, C - 1);
+
+where no C is possible for some job, there is no such schedule.
+
+    Proof. What runs in second t is such a set, so all that runs is worth sum_t V(t) at most. Job j
+    runs in the second before C_j, as this is where it ends, and in p_j - 1 seconds or more of
+    [r_j, C_j - 1), and that is worth kappa_j(C_j) or more. So the costs are at least the costs plus
+    what the jobs' seconds are worth, less sum_t V(t).
+
+*Tree.* "nodes" are numbered from 0, the root, and each stands before its children. The root has
+windows that hold all schedules better than the "target", a ratio of two integers. An inner node
+{"job": j, "at": a, "then": [x, y]} has the children x, where C_j <= a, and y, where C_j >= a + 1. A
+leaf has the fields of the certificate "job prices": "times", "first", "counts", "prices", "scale".
+If its bound is no better than the target at every leaf, no schedule is. Bounds are rounded to the
+next value that an objective can have, and so is the target.
+
+- Completion times: the objective is f_j(C) = w_j C, w_j (C - r_j) or w_j (C - r_j) / p_j. With the
+  rate w_j, or w_j / p_j, and f_k(r_k + p_k) for all others,
+
+      hi_j = r_j + p_j + floor((target - sum_k f_k(r_k + p_k)) / rate_j).
+
+A job that takes no time pays nothing, whenever it ends.
+
+O(K log K) for a job and K intervals at each leaf, and a knapsack for each interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import pairwise
+from math import floor
+from typing import Any
+
+from .completion_time import GangProblem, JobPrices
+from .fields import MOST_PACKED, Refused, integer, integers, item
+
+__all__ = ["COMPLETION_RULES"]
+
+MOST_NODES = 100_000
+Number = int | Fraction
+#: [begin, end) and the price of each second in it
+Piece = tuple[int, int, int]
+#: an entry of a list, and what becomes of it
+Change = tuple[list[int], int, int]
+
+
+# --- the tree -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Windows:
+    """lo_j <= C_j <= hi_j."""
+
+    low: list[int]
+    high: list[int]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Windows, prices, and all fields."""
+
+    windows: Windows
+    prices: JobPrices
+    fields: Mapping[str, Any]
+
+    def pieces(self, j: int, begin: int, end: int) -> Iterator[Piece]:
+        """Yield the prices of job j in [begin, end), which are 0 where there are none."""
+        times, (prices, *_) = self.prices.slices[j]
+        known = [(a, b, price) for (a, b), price in zip(pairwise(times), prices, strict=True)]
+        for a, b, price in ((begin, times[0], 0), *known, (times[-1], end, 0)):
+            if max(a, begin) < min(b, end):
+                yield max(a, begin), min(b, end), price
+
+    def least_cost(self, j: int, release: int, need: int, rate: int, unit: int) -> int | None:
+        """Return the least of rate (C - release) + unit kappa_j(C); None where no C is possible.
+
+        Let the last second be e = C - 1. While e moves through seconds of one price, each that it
+        has passed takes the place of the dearest of the need - 1 that are held, as long as it is
+        cheaper. So the cost changes linearly until all that is held at one price is replaced, and
+        is looked at there, and at the first and last e of a price and of the window.
+        """
+        low, high = max(self.windows.low[j], release + need), self.windows.high[j]
+        if not need:
+            return rate * (low - release) if low <= high else None
+        held, paid, missing = list[tuple[int, int]](), 0, need - 1  # (-price, seconds), a heap
+        best = None
+        for begin, end, price in self.pieces(j, release, high):
+            stops = sorted({begin, min(max(begin, low - 1), end), end - 1, end})
+            for now, stop in pairwise(stops):
+                while now < stop:
+                    if now >= low - 1:
+                        cost = rate * (now + 1 - release) + unit * (paid + price)
+                        best = cost if best is None else min(best, cost)
+                    taken = stop - now
+                    if missing:
+                        taken = min(taken, missing)
+                        missing -= taken
+                        paid += price * taken
+                        heappush(held, (-price, taken))
+                    elif held and -held[0][0] > price:
+                        dearest, amount = heappop(held)
+                        taken = min(taken, amount)
+                        if taken < amount:
+                            heappush(held, (dearest, amount - taken))
+                        paid += (price + dearest) * taken
+                        heappush(held, (-price, taken))
+                    now += taken
+        return best
+
+
+def _target(certificate: Mapping[str, Any]) -> Fraction:
+    over, under = integers(certificate.get("target"), "target", count=2, what="parts of a ratio")
+    if not under:
+        raise Refused("target is over 0")
+    return Fraction(over, under)
+
+
+def _check_leaves(
+    certificate: Mapping[str, Any], windows: Windows, falls_short: Callable[[Leaf], bool]
+) -> None:
+    """Refuse what is no tree, or has a leaf that falls short of the target.
+
+    There is one list of each side of the windows, in which each step changes an entry or two.
+    """
+    nodes, size, low, high = certificate.get("nodes"), 0, windows.low, windows.high
+    if not isinstance(nodes, list) or not 0 < len(nodes) <= MOST_NODES:
+        raise Refused(f"nodes are no list of 1 to {MOST_NODES}")
+    steps: list[tuple[int | None, list[Change]]] = [(0, [])]  # the last one comes first
+    found = {0}
+    while steps:
+        number, changes = steps.pop()
+        for column, j, value in changes:
+            column[j] = value
+        if number is None:
+            continue
+        node = nodes[number]
+        try:
+            if not isinstance(node, Mapping):
+                raise Refused("it is no object")
+            if "then" in node:
+                j, at = item(node, "job", len(low)), integer(node, "at")
+                first, second = _children(node, range(number + 1, len(nodes)), found)
+                steps += [
+                    (None, [(low, j, low[j])]),
+                    (second, [(high, j, high[j]), (low, j, max(low[j], at + 1))]),
+                    (first, [(high, j, min(high[j], at))]),
+                ]
+                continue
+            leaf = Leaf(windows, JobPrices(node, len(low)), node)
+            size += leaf.prices.size
+            if size > MOST_PACKED:
+                raise Refused(f"there are more than {MOST_PACKED} prices up to here")
+            if falls_short(leaf):
+                raise Refused("it falls short of the target")
+        except Refused as error:
+            raise Refused(f"nodes[{number}]: {error}") from None
+    if len(found) < len(nodes):
+        raise Refused(f"nodes: {len(nodes) - len(found)} of {len(nodes)} are no children")
+
+
+def _children(node: Mapping[str, Any], later: range, found: set[int]) -> list[int]:
+    """Both children, which are later nodes and nobody else's."""
+    children = integers(node["then"], "then", count=2, what="children")
+    for child in children:
+        if child not in later or child in found:
+            raise Refused(f"then: {child} is no later node, or another child")
+        found.add(child)
+    return children
+
+
+# --- completion times -----------------------------------------------------------------------------
+
+
+def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
+    """No sum of costs is below the target."""
+    problem.require("completion", "flow", "slowdown")
+    if problem.mixed:
+        raise Refused("it is for equal GPUs")
+    target = _target(certificate)
+    gangs = dict(enumerate(problem.gangs))
+    units = [problem.scale * divisor for divisor in problem.divisors]
+    rates = list(map(Fraction, problem.weights, units))
+    first = [r + p for r, p in zip(problem.releases, problem.seconds, strict=True)]
+    since = Fraction(problem.since(), problem.scale)
+    spare = target - since - sum(w * p for w, p in zip(rates, problem.seconds, strict=True))
+    root = Windows(first, [c + floor(spare / w) for c, w in zip(first, rates, strict=True)])
+
+    def falls_short(leaf: Leaf) -> bool:
+        scale = integer(leaf.fields, "scale", 1)
+        cost = since * scale - leaf.prices.worth(gangs, problem.gpus)
+        for j, unit in enumerate(units):
+            times = problem.releases[j], problem.seconds[j]
+            least = leaf.least_cost(j, *times, scale * problem.weights[j], unit)
+            if least is None:
+                return False
+            cost += Fraction(least, unit)
+        return problem.rounded(problem.scale * cost / scale) < target
+
+    _check_leaves(certificate, root, falls_short)
+    return problem.rounded(problem.scale * target)
+
+
+COMPLETION_RULES = {"completions in windows": completions}
