@@ -187,7 +187,7 @@ def within(
     >>> release, gang, work = np.zeros(3, dtype=int), np.array([1, 1, 1]), np.array([2, 2, 2])
     >>> within(release, gang, work, np.array([3, 3, 3]), 2).run.ends.tolist()
     [2, 3, 3]
-    >>> found = within(release, gang, work, np.array([3, 3, 2]), 2)
+    >>> found = within(release, gang, work, np.array([3, 2, 2]), 2)
     >>> found.run is None, found.least > 0
     (True, True)
     """
