@@ -19,6 +19,7 @@ from gangsched.formulations.io import problem_from_dict
 from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.instances import generate, heterogeneous, library
 from markets import any_market
+from priced_windows import Priced
 from tiny import tiny
 
 
@@ -43,6 +44,12 @@ def in_windows(target: Any, leaf: Any) -> dict[str, Any]:
     tree = [root, early, leaf, leaf, leaf]
     ratio = [*Fraction(target).as_integer_ratio()]
     return {"kind": "completions in windows", "target": ratio, "nodes": tree}
+
+
+def by_job(problem: Any, times: list[int], prices: list[int], scale: int) -> dict[str, Any]:
+    """Prices of GPU time as those of jobs."""
+    rows = [[job.gpus * price for price in prices] for job in problem.jobs]
+    return Priced([*times], [0] * len(rows), rows, scale).fields()
 
 
 def of_library(name: str) -> Any:
@@ -126,6 +133,11 @@ def _fairness() -> Iterator[tuple[Any, Any]]:
     for reading in ("sharing", "wait", "stretch"):
         problem = of_library(f"users-{reading}-10")
         yield from certified(problem)
+        bound = gs.bound(problem, "standard")
+        given = bound.certificate
+        if "users" in given:
+            leaf = by_job(problem, given["times"], given["prices"], 1)
+            yield problem, in_windows(bound.value, {**leaf, "weights": given["users"]})
         yield from certified(replace(problem, limit=1.25))
 
 
@@ -133,6 +145,12 @@ def _rewards() -> Iterator[tuple[Any, Any]]:
     for name in ("deadlines-helios-8", "deadlines-philly-12"):
         for elastic in (False, True):
             yield from certified(replace(of_library(name), elastic=elastic))
+        problem = of_library(name)
+        bound = gs.bound(problem, "standard")
+        given, unit = bound.certificate, problem.unit
+        prices = [price * unit.numerator for price in given["prices"]]
+        leaf = by_job(problem, given["times"], prices, given["scale"] * unit.denominator)
+        yield problem, in_windows(bound.value, leaf)
 
 
 # --- corrupted -----------------------------------------------------------------------------------

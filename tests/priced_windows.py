@@ -7,20 +7,23 @@ over all sets of seconds that a job can have.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
-from math import floor
+from math import ceil, floor
 from typing import Any
-from zlib import compress, decompress
+from zlib import compress
 
 import numpy as np
 from scipy.optimize import linprog
 
-from certified_cases import corrupted
-from gangsched.formulations import CompletionTime
+import deadline_optimum
+import preemptive
+import sharing_optimum
+from gangsched.formulations import CompletionTime, DeadlineRewards, SharingIncentive
 
 #: of prices that a linear program has found, and the dearest one
 SCALE, DEAREST = 2**16, 100
@@ -35,6 +38,7 @@ class Gang:
     work: int
     choices: tuple[tuple[int | None, Fraction], ...]
     last: bool = True  #: whether it runs in the second before its end
+    user: int = 0  #: by whose weight its cost is multiplied, where users have some
 
     def before(self, at: int) -> Gang:
         """With an end at `at` or before."""
@@ -56,6 +60,10 @@ class Gang:
         return must + sum(sorted(known)[: self.work - self.last])
 
 
+#: b_u and d_u of each user
+Terms = Sequence[tuple[int, int]]
+
+
 @dataclass(frozen=True)
 class Priced:
     """A leaf: times, and prices of each job between some of them, from the `first`-th on."""
@@ -64,6 +72,7 @@ class Priced:
     first: list[int]
     prices: list[list[int]]
     scale: int = 1
+    weights: tuple[int, ...] = ()  #: of users, who have terms
 
     def by_second(self, j: int) -> list[int]:
         """Prices of job j from 0 on."""
@@ -73,21 +82,26 @@ class Priced:
                 found[t] = price
         return found
 
-    def value(self, gangs: Sequence[Gang], room: int) -> Fraction | None:
+    def value(self, gangs: Sequence[Gang], room: int, terms: Terms = ()) -> Fraction | None:
         """The theorem's bound; None where a job has no choice."""
         rows, total = [self.by_second(j) for j in range(len(gangs))], Fraction(0)
         for gang, row in zip(gangs, rows, strict=True):
+            weight = self.weights[gang.user] if terms else self.scale
             costs = []
             for end, cost in gang.choices:
                 paid = gang.paid(row, end)
                 if paid is not None:
-                    costs.append(cost + Fraction(paid, self.scale))
+                    costs.append(weight * cost + paid)
             if not costs:
                 return None
             total += min(costs)
         fit = list(sets(gangs, room))
-        worth = sum(max(sum(rows[j][t] for j in some) for some in fit) for t in range(len(rows[0])))
-        return total - Fraction(worth, self.scale)
+        for t in range(len(rows[0])):
+            total -= max(sum(rows[j][t] for j in some) for some in fit)
+        if not terms:
+            return total / self.scale
+        weighted = list(zip(self.weights, terms, strict=True))
+        return (total - sum(m * b for m, (b, _) in weighted)) / sum(m * d for m, (_, d) in weighted)
 
     def fields(self) -> dict[str, Any]:
         """The leaf as a certificate has it."""
@@ -95,7 +109,8 @@ class Priced:
         text = b64encode(compress(flat.view(np.uint8).reshape(-1, 8).T.tobytes())).decode()
         return {
             "times": self.times, "first": self.first, "counts": [len(row) for row in self.prices],
-            "prices": text, "scale": self.scale,
+            "prices": text, **({"weights": [*self.weights]} if self.weights else {}),
+            "scale": self.scale,
         }  # fmt: skip
 
 
@@ -119,12 +134,12 @@ def sets(gangs: Sequence[Gang], room: int) -> list[tuple[int, ...]]:
     return [chosen for chosen in some if sum(gangs[j].gpus for j in chosen) <= room]
 
 
-def least(tree: Tree, gangs: Sequence[Gang], room: int) -> Fraction | None:
+def least(tree: Tree, gangs: Sequence[Gang], room: int, terms: Terms = ()) -> Fraction | None:
     """What a tree proves of the cost; None where no schedule is left at all."""
     if isinstance(tree, Priced):
-        return tree.value(gangs, room)
+        return tree.value(gangs, room, terms)
     sides = (tree.early, Gang.before), (tree.late, Gang.after)
-    found = [least(one, chosen(gangs, tree.job, tree.at, side), room) for one, side in sides]
+    found = [least(one, chosen(gangs, tree.job, tree.at, side), room, terms) for one, side in sides]
     return min((value for value in found if value is not None), default=None)
 
 
@@ -157,99 +172,165 @@ def certificate(tree: Tree, target: Fraction | int) -> dict[str, Any]:
 # --- trees ----------------------------------------------------------------------------------------
 
 
-def random_leaf(rng: np.random.Generator, jobs: int, until: int) -> Priced:
-    """Any prices in any intervals."""
+def random_leaf(rng: np.random.Generator, jobs: int, until: int, users: int = 0) -> Priced:
+    """Any prices in any intervals, and any weights of so many users."""
     inner = rng.integers(0, until + 3, int(rng.integers(1, 7)))
     times = np.unique([0, 1, *inner] if rng.random() < 0.7 else [1, 3, *inner]).tolist()
     first = rng.integers(0, len(times) - 1, jobs).tolist()
     counts = [int(rng.integers(0, len(times) - low)) for low in first]
     prices = [rng.integers(0, 5, count).tolist() for count in counts]
-    return Priced(times, first, prices, int(rng.integers(1, 4)))
+    weights = (rng.integers(0, 4, users) + (np.arange(users) == 0)).tolist()
+    return Priced(times, first, prices, int(rng.integers(1, 4)), tuple(weights))
 
 
-def best_leaf(gangs: Sequence[Gang], room: int, until: int) -> Priced:
-    """The prices of each second that prove most, but for what is rounded off."""
+def best_leaf(gangs: Sequence[Gang], room: int, until: int, terms: Terms = ()) -> Priced:
+    """The prices of each second that prove most, but for what is rounded off.
+
+    Columns: the least cost of each job, its prices, what sets are worth, and users' weights.
+    """
     jobs, rows, most = len(gangs), list[np.ndarray](), list[float]()
-    size = jobs + (jobs + 1) * until  # the least cost of each, prices, and what sets are worth
+    worths, weights = jobs + jobs * until, jobs + (jobs + 1) * until
     for j, gang in enumerate(gangs):
         for end, cost in gang.choices:
             stop = gang.release if end is None else end
-            last = {stop - 1} if gang.last else set()
+            if stop > until:
+                continue
             free = range(gang.release, stop - gang.last)
             for some in combinations(free, gang.work - gang.last if end is not None else 0):
-                row = np.zeros(size)
+                row = np.zeros(weights + len(terms))
                 row[j] = 1
-                for t in {*some, *last}:
+                for t in (*some, *([stop - 1] if gang.last else [])):
                     row[jobs + j * until + t] = -1
+                if terms:
+                    row[weights + gang.user] = -cost
                 rows.append(row)
-                most.append(float(cost))
+                most.append(0.0 if terms else float(cost))
     for some in sets(gangs, room):
         for t in range(until):
-            row = np.zeros(size)
-            for j in some:
-                row[jobs + j * until + t] = 1
-            row[jobs + jobs * until + t] = -1
+            row = np.zeros(weights + len(terms))
+            row[[jobs + j * until + t for j in some]] = 1
+            row[worths + t] = -1
             rows.append(row)
             most.append(0.0)
-    gain = np.zeros(size)
-    gain[:jobs], gain[jobs + jobs * until :] = -1, 1
-    limits = [(None, 10**4)] * jobs + [(0, DEAREST)] * (jobs * until) + [(0, None)] * until
-    found = linprog(gain, np.array(rows), np.array(most), bounds=limits).x
-    prices = np.floor(found[jobs : jobs + jobs * until].reshape(jobs, until) * SCALE + 0.25)
-    return Priced([*range(until + 1)], [0] * jobs, prices.astype(int).tolist(), SCALE)
+    loss, total = np.zeros((2, weights + len(terms)))
+    loss[:jobs], loss[worths:weights], loss[weights:] = -1, 1, [b for b, _ in terms]
+    total[weights:] = [d for _, d in terms]
+    limits = [(None, 10**4)] * jobs + [(0, DEAREST)] * (jobs * until)
+    limits += [(0, None)] * (until + len(terms))
+    equal = {"A_eq": total[None], "b_eq": [1]} if terms else {}
+    found = linprog(loss, np.array(rows), np.array(most), bounds=limits, **equal).x * SCALE
+    prices = np.floor(found[jobs:worths].reshape(jobs, until) + 0.25).astype(int)
+    scaled = tuple(np.round(found[weights:]).astype(int).tolist())
+    return Priced([*range(until + 1)], [0] * jobs, prices.tolist(), SCALE, scaled)
 
 
-def grown(gangs: Sequence[Gang], room: int, enough: Fraction, depth: int = 4) -> Tree:
-    """A tree with the best prices, split as long as a leaf does not prove enough."""
-    until = max((end for gang in gangs for end, _ in gang.choices if end is not None), default=1)
-    leaf = best_leaf(gangs, room, until)
-    value = leaf.value(gangs, room)
-    if value is None or value >= enough or not depth:
+def last_end(gangs: Sequence[Gang]) -> int:
+    """The latest choice of all, but for those before which all work can be done twice."""
+    ends = [end for gang in gangs for end, _ in gang.choices if end is not None]
+    enough = max(gang.release for gang in gangs) + 2 * sum(gang.work for gang in gangs)
+    return min(max(ends, default=1), enough)
+
+
+def grown(case: Case, gangs: Sequence[Gang], target: Fraction, depth: int = 9) -> Tree:
+    """A tree with the best prices, split as long as a leaf does not prove the target."""
+    leaf = best_leaf(gangs, case.room, last_end(gangs), case.terms)
+    value = leaf.value(gangs, case.room, case.terms)
+    j = max(range(len(gangs)), key=lambda j: len(gangs[j].choices))
+    proves = value is None or case.next(value) >= target
+    if proves or not depth or len(gangs[j].choices) < 2:
         return leaf
-    ends = [[end for end, _ in gang.choices if end is not None] for gang in gangs]
-    j = max(range(len(gangs)), key=lambda j: len(ends[j]))
-    at = ends[j][(len(ends[j]) - 1) // 2]
+    ends = sorted(end for end, _ in gangs[j].choices if end is not None)
+    at = ends[(len(ends) - 1) // 2]
     early, late = (chosen(gangs, j, at, side) for side in (Gang.before, Gang.after))
-    return Split(j, at, grown(early, room, enough, depth - 1), grown(late, room, enough, depth - 1))
+    return Split(j, at, grown(case, early, target, depth - 1), grown(case, late, target, depth - 1))
 
 
 def random_tree(
-    rng: np.random.Generator, gangs: Sequence[Gang], room: int, until: int, depth: int = 2
+    rng: np.random.Generator, gangs: Sequence[Gang], room: int, terms: Terms = (), depth: int = 2
 ) -> Tree:
     """Any splits, and any prices or some that are near the best ones."""
+    until = last_end(gangs)
     if depth and rng.random() < 0.6:
         j, at = int(rng.integers(len(gangs))), int(rng.integers(0, until + 1))
         early, late = (chosen(gangs, j, at, side) for side in (Gang.before, Gang.after))
-        sides = (random_tree(rng, one, room, until, depth - 1) for one in (early, late))
+        sides = (random_tree(rng, one, room, terms, depth - 1) for one in (early, late))
         return Split(j, at, *sides)
     if rng.random() < 0.3:
-        return random_leaf(rng, len(gangs), until)
-    leaf = best_leaf(gangs, room, until)
+        return random_leaf(rng, len(gangs), until, len(terms))
+    leaf = best_leaf(gangs, room, until, terms)
     changed = [[price * int(rng.integers(7, 10)) // 8 for price in row] for row in leaf.prices]
     return replace(leaf, prices=changed if rng.random() < 0.5 else leaf.prices)
 
 
-def forged(made: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """A certificate that somebody has changed: anything in one place or two, or prices."""
-    if rng.random() < 0.7:
-        found: dict[str, Any] = corrupted(made, rng)
-        return found
-    nodes = [dict(node) for node in made["nodes"]]
-    node = nodes[rng.choice([k for k, node in enumerate(nodes) if "prices" in node])]
-    text, at = node["prices"], int(rng.integers(len(node["prices"])))
-    if rng.random() < 0.3:
-        changes = [text[:at], text[at:], text[::-1], text[:at] + "A" + text[at + 1 :]]
-        node["prices"] = changes[rng.integers(4)]
-    else:
-        raw = np.frombuffer(decompress(b64decode(text)), dtype=np.uint8).copy()
-        if raw.size:
-            some = rng.integers(raw.size, size=int(rng.integers(1, 4)))
-            raw[some] = rng.integers(0, 256, some.size)
-        node["prices"] = b64encode(compress(raw.tobytes())).decode()
-    return {**made, "nodes": nodes}
-
-
 # --- problems -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with its optimum, all as costs: rewards are below 0."""
+
+    problem: Any
+    best: Fraction
+    #: choices of the jobs, where the cost is still to be at a target at most
+    gangs: Callable[[Fraction], tuple[Gang, ...]]
+    #: the next cost that a schedule can have, from one on
+    next: Callable[[Fraction], Fraction]
+    terms: Terms = ()
+    sign: int = 1
+
+    @property
+    def room(self) -> int:
+        """GPUs."""
+        return int(self.problem.instance.cluster.gpus)
+
+    def certificate(self, tree: Tree, target: Fraction) -> dict[str, Any]:
+        """The tree for a target, which is a cost."""
+        return certificate(tree, self.sign * target)
+
+
+def of_completions(problem: CompletionTime) -> Case:
+    """Jobs end when they like."""
+    up = (lambda cost: Fraction(ceil(cost))) if problem.integral else Fraction
+    return Case(problem, preemptive.optimum(problem), partial(ends_below, problem), up)
+
+
+def of_rewards(problem: DeadlineRewards) -> Case:
+    """Jobs end with a step, or are left out."""
+    gangs = [
+        Gang(
+            job.gpus, job.release, job.work or 0,
+            ((None, Fraction(0)), *((job.release + d, -Fraction(v)) for d, v in job.rewards)),
+            last=False,
+        )
+        for job in problem.jobs
+    ]  # fmt: skip
+    best, unit = -Fraction(deadline_optimum.optimum(problem)), problem.unit or 1
+    return Case(
+        problem, best, lambda _: tuple(gangs), lambda cost: ceil(cost / unit) * unit, sign=-1
+    )
+
+
+def of_users(problem: SharingIncentive) -> Case:
+    """A user's other jobs have waited no less than they ran."""
+    terms, best = [*problem.terms().values()], sharing_optimum.optimum(problem)
+    owner = {j: u for u, own in enumerate(problem.members.values()) for j in own}
+
+    def gangs(target: Fraction) -> tuple[Gang, ...]:
+        found = []
+        for j, job in enumerate(problem.jobs):
+            less, over = terms[owner[j]]
+            others = sum(
+                problem.jobs[k].work or 0 for k in owner if owner[k] == owner[j] and k != j
+            )
+            flows = range(job.work or 0, floor(target * over) + less - others + 1)
+            choices = tuple((job.release + flow, Fraction(flow)) for flow in flows)
+            found.append(Gang(job.gpus, job.release, job.work or 0, choices, user=owner[j]))
+        return tuple(found)
+
+    def up(ratio: Fraction) -> Fraction:
+        return min(Fraction(ceil(ratio * over), over) for _, over in terms)
+
+    return Case(problem, Fraction(best or 0), gangs, up, terms)
 
 
 def ends_below(problem: CompletionTime, target: Fraction | int) -> tuple[Gang, ...]:

@@ -18,10 +18,10 @@ rar-ddls                          :mod:`.rar_ddls`
 unisched                          :mod:`.unisched`
 irmp                              :mod:`.irmp`
 gandiva-fair                      :mod:`.market`
-ltgf, ltgf-round, ltgf-fluid,     :mod:`.fairness`
-sharing-incentive
+ltgf, ltgf-round, ltgf-fluid      :mod:`.fairness`
+sharing-incentive                 :mod:`.fairness`, :mod:`.windows`
 completion-time                   :mod:`.completion_time`, :mod:`.windows`
-deadline-rewards                  :mod:`.deadline_rewards`
+deadline-rewards                  :mod:`.deadline_rewards`, :mod:`.windows`
 ================================  ===================================================
 """
 

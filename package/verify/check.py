@@ -41,8 +41,16 @@ PROBLEMS: Mapping[str, tuple[Callable[[Any], ReadProblem], Mapping[str, Rule], b
         {**completion_time.RULES, **windows.COMPLETION_RULES},
         True,
     ),
-    "sharing-incentive": (fairness.SharingProblem, fairness.SHARING_RULES, True),
-    "deadline-rewards": (deadline_rewards.DeadlineProblem, deadline_rewards.RULES, False),
+    "sharing-incentive": (
+        fairness.SharingProblem,
+        {**fairness.SHARING_RULES, **windows.SHARING_RULES},
+        True,
+    ),
+    "deadline-rewards": (
+        deadline_rewards.DeadlineProblem,
+        {**deadline_rewards.RULES, **windows.REWARD_RULES},
+        False,
+    ),
 }
 
 

@@ -37,14 +37,14 @@ class DeadlineProblem(ReadProblem):
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.gpus = sum(gpus_by_model(data).values())
-        elastic = flag(data.get("parameters", {}), "elastic", default=False)
+        self.elastic = flag(data.get("parameters", {}), "elastic", default=False)
         jobs = JobColumns.of(data)
-        gangs, work = jobs.wholes("gpus"), jobs.wholes("work", 0)
+        self.gangs, self.work = gangs, work = jobs.wholes("gpus"), jobs.wholes("work", 0)
         self.releases = jobs.wholes("release", 0)
         self.rewards = [steps(pairs) for pairs in jobs.column("rewards")]
         #: GPUs held and seconds run
         self.demands = [(Fraction(g), Fraction(w)) for g, w in zip(gangs, work, strict=True)]
-        if elastic:
+        if self.elastic:
             laws = zip(gangs, work, jobs.numbers("scaling", 0.05), strict=True)
             self.demands = [_best(gang, seconds, float(c)) for gang, seconds, c in laws]
         self.unit = Fraction(0)

@@ -203,7 +203,7 @@ def user_prices(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Numb
     over = 0
     for share, (user, jobs) in zip(shares, cluster.members.items(), strict=True):
         if share:
-            less, divisor = _terms(cluster, user, jobs)
+            less, divisor = terms(cluster, user, jobs)
             total -= share * less
             over += share * divisor
     if cluster.limit is not None:
@@ -215,7 +215,7 @@ def user_prices(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Numb
     return Fraction(total, over) if over else Fraction(0)
 
 
-def _terms(cluster: SharingProblem, user: str, jobs: list[int]) -> tuple[int, int]:
+def terms(cluster: SharingProblem, user: str, jobs: list[int]) -> tuple[int, int]:
     """b_u and d_u of the reading."""
     busy = sum(cluster.work[j] for j in jobs)
     if cluster.reading == "stretch":

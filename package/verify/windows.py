@@ -21,18 +21,28 @@ where no C is possible for some job, there is no such schedule.
 *Tree.* "nodes" are numbered from 0, the root, and each stands before its children. The root has
 windows that hold all schedules better than the "target", a ratio of two integers. An inner node
 {"job": j, "at": a, "then": [x, y]} has the children x, where C_j <= a, and y, where C_j >= a + 1. A
-leaf has the fields of the certificate "job prices": "times", "first", "counts", "prices", "scale".
-If its bound is no better than the target at every leaf, no schedule is. Bounds are rounded to the
-next value that an objective can have, and so is the target.
+leaf has the fields of the certificate "job prices": "times", "first", "counts", "prices", and their
+"scale" S, of which a price has q / S. If its bound is no better than the target at every leaf, no
+schedule is. Bounds are rounded to the next value that an objective can have, and so is the target.
 
-- Completion times: the objective is f_j(C) = w_j C, w_j (C - r_j) or w_j (C - r_j) / p_j. With the
-  rate w_j, or w_j / p_j, and f_k(r_k + p_k) for all others,
+- Completion times: f_j(C) is w_j C, w_j (C - r_j) or w_j (C - r_j) / p_j, and no other job costs
+  less than alone. With rate_j = w_j or w_j / p_j,
 
       hi_j = r_j + p_j + floor((target - sum_k f_k(r_k + p_k)) / rate_j).
 
+- Rewards: a job earns at most one of its steps (d, V), of which C_j is r_j + d, as if it waited for
+  the end of the step. So it has p_j seconds of [r_j, C_j), but not always the last. What it earns
+  less the price of the cheapest ones counts, or 0 if it earns nothing, which is among the schedules
+  of y, and not of x. A reward is at most the sum of these and of all V(t).
+- Users: R is the largest of (F_u - b_u) / d_u, F_u the sum of C_j - r_j of a user's jobs. At a leaf
+  users have "weights" m_u, by which f_j(C) = m_u (C - r_j), and no scale. F_u <= b_u + R d_u, so
+
+      R >= (the bound of sum_u m_u F_u - sum_u m_u b_u) / sum_u m_u d_u,
+      hi_j = r_j + floor(target d_u + b_u) - (sum of p_k over the other jobs of the user).
+
 A job that takes no time pays nothing, whenever it ends.
 
-O(K log K) for a job and K intervals at each leaf, and a knapsack for each interval.
+O(K log K) for a job, or a step, and K intervals at each leaf, and a knapsack for each interval.
 """
 
 from __future__ import annotations
@@ -42,20 +52,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import pairwise
-from math import floor
+from math import ceil, floor
 from typing import Any
 
 from .completion_time import GangProblem, JobPrices
+from .deadline_rewards import DeadlineProblem
+from .fairness import SharingProblem, terms
 from .fields import MOST_PACKED, Refused, integer, integers, item
 
-__all__ = ["COMPLETION_RULES"]
+__all__ = ["COMPLETION_RULES", "REWARD_RULES", "SHARING_RULES"]
 
 MOST_NODES = 100_000
 Number = int | Fraction
 #: [begin, end) and the price of each second in it
 Piece = tuple[int, int, int]
 #: an entry of a list, and what becomes of it
-Change = tuple[list[int], int, int]
+Change = tuple[list[Any], int, Any]
 
 
 # --- the tree -------------------------------------------------------------------------------------
@@ -63,10 +75,11 @@ Change = tuple[list[int], int, int]
 
 @dataclass(frozen=True)
 class Windows:
-    """lo_j <= C_j <= hi_j."""
+    """lo_j <= C_j <= hi_j, and whether job j has to end at all."""
 
     low: list[int]
     high: list[int]
+    must: list[bool]
 
 
 @dataclass(frozen=True)
@@ -134,9 +147,10 @@ def _check_leaves(
 ) -> None:
     """Refuse what is no tree, or has a leaf that falls short of the target.
 
-    There is one list of each side of the windows, in which each step changes an entry or two.
+    There is one list of each side of the windows, of which each step changes some entries.
     """
-    nodes, size, low, high = certificate.get("nodes"), 0, windows.low, windows.high
+    low, high, must = windows.low, windows.high, windows.must
+    nodes, size = certificate.get("nodes"), 0
     if not isinstance(nodes, list) or not 0 < len(nodes) <= MOST_NODES:
         raise Refused(f"nodes are no list of 1 to {MOST_NODES}")
     steps: list[tuple[int | None, list[Change]]] = [(0, [])]  # the last one comes first
@@ -154,10 +168,11 @@ def _check_leaves(
             if "then" in node:
                 j, at = item(node, "job", len(low)), integer(node, "at")
                 first, second = _children(node, range(number + 1, len(nodes)), found)
+                again: list[Change] = [(high, j, high[j]), (must, j, must[j])]
                 steps += [
                     (None, [(low, j, low[j])]),
-                    (second, [(high, j, high[j]), (low, j, max(low[j], at + 1))]),
-                    (first, [(high, j, min(high[j], at))]),
+                    (second, [*again, (low, j, max(low[j], at + 1))]),
+                    (first, [(high, j, min(high[j], at)), (must, j, True)]),
                 ]
                 continue
             leaf = Leaf(windows, JobPrices(node, len(low)), node)
@@ -182,7 +197,7 @@ def _children(node: Mapping[str, Any], later: range, found: set[int]) -> list[in
     return children
 
 
-# --- completion times -----------------------------------------------------------------------------
+# --- the three problems ---------------------------------------------------------------------------
 
 
 def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
@@ -190,14 +205,13 @@ def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     problem.require("completion", "flow", "slowdown")
     if problem.mixed:
         raise Refused("it is for equal GPUs")
-    target = _target(certificate)
-    gangs = dict(enumerate(problem.gangs))
+    target, gangs = _target(certificate), dict(enumerate(problem.gangs))
     units = [problem.scale * divisor for divisor in problem.divisors]
     rates = list(map(Fraction, problem.weights, units))
-    first = [r + p for r, p in zip(problem.releases, problem.seconds, strict=True)]
+    alone = [r + p for r, p in zip(problem.releases, problem.seconds, strict=True)]
     since = Fraction(problem.since(), problem.scale)
     spare = target - since - sum(w * p for w, p in zip(rates, problem.seconds, strict=True))
-    root = Windows(first, [c + floor(spare / w) for c, w in zip(first, rates, strict=True)])
+    latest = [end + floor(spare / rate) for end, rate in zip(alone, rates, strict=True)]
 
     def falls_short(leaf: Leaf) -> bool:
         scale = integer(leaf.fields, "scale", 1)
@@ -210,8 +224,85 @@ def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
             cost += Fraction(least, unit)
         return problem.rounded(problem.scale * cost / scale) < target
 
-    _check_leaves(certificate, root, falls_short)
+    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), falls_short)
     return problem.rounded(problem.scale * target)
 
 
+def rewards(problem: DeadlineProblem, certificate: Mapping[str, Any]) -> Number:
+    """No sum of rewards is above the target."""
+    if problem.elastic:
+        raise Refused("it is for gangs, and these jobs are elastic")
+    target, gangs, unit = _target(certificate), dict(enumerate(problem.gangs)), problem.unit or 1
+    ends = [
+        [(release + d, Fraction(value)) for d, value in steps]
+        for release, steps in zip(problem.releases, problem.rewards, strict=True)
+    ]
+    latest = [max((end for end, _ in steps), default=0) for steps in ends]
+
+    def falls_short(leaf: Leaf) -> bool:
+        scale, windows = integer(leaf.fields, "scale", 1), leaf.windows
+        total = Fraction(leaf.prices.worth(gangs, problem.gpus))
+        for j, steps in enumerate(ends):
+            gains = [] if windows.must[j] else [Fraction(0)]
+            for end, value in steps:
+                if windows.low[j] <= end <= windows.high[j]:
+                    paid = _cheapest(leaf.pieces(j, problem.releases[j], end), problem.work[j])
+                    gains += [] if paid is None else [scale * value - paid]
+            if not gains:
+                return False
+            total += max(gains)
+        return floor(total / scale / unit) * unit > target
+
+    root = Windows(problem.releases.copy(), latest, [False] * len(gangs))
+    _check_leaves(certificate, root, falls_short)
+    return floor(target / unit) * unit
+
+
+def _cheapest(pieces: Iterator[Piece], need: int) -> int | None:
+    """What the cheapest seconds of these cost, None where they are too few."""
+    paid = 0
+    for price, length in sorted((price, b - a) for a, b, price in pieces):
+        paid += price * min(length, need)
+        need -= min(length, need)
+    return None if need else paid
+
+
+def worst_user(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Number:
+    """No schedule has a worst ratio below the target."""
+    if cluster.limit is not None:
+        raise Refused("it bounds the worst ratio, and that has a limit")
+    target, gangs = _target(certificate), dict(enumerate(cluster.gangs))
+    users = [(jobs, *terms(cluster, user, jobs)) for user, jobs in cluster.members.items()]
+    alone = [r + p for r, p in zip(cluster.releases, cluster.work, strict=True)]
+    latest = alone.copy()
+    for jobs, less, over in users:
+        spare = floor(target * over) + less - sum(cluster.work[j] for j in jobs)
+        for j in jobs:
+            latest[j] += spare
+
+    def rounded(ratio: Fraction) -> Fraction:
+        return min(Fraction(ceil(ratio * over), over) for _, _, over in users)
+
+    def falls_short(leaf: Leaf) -> bool:
+        given = leaf.fields.get("weights")
+        weights = integers(given, "weights", count=len(users), what="users")
+        cost, divisor = -leaf.prices.worth(gangs, cluster.gpus), 0
+        for weight, (jobs, less, over) in zip(weights, users, strict=True):
+            cost -= weight * less
+            divisor += weight * over
+            for j in jobs:
+                least = leaf.least_cost(j, cluster.releases[j], cluster.work[j], weight, 1)
+                if least is None:
+                    return False
+                cost += least
+        if not divisor:
+            raise Refused("weights are all 0")
+        return rounded(Fraction(cost, divisor)) < target
+
+    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), falls_short)
+    return rounded(target)
+
+
 COMPLETION_RULES = {"completions in windows": completions}
+REWARD_RULES = {"completions in windows": rewards}
+SHARING_RULES = {"completions in windows": worst_user}

@@ -224,7 +224,10 @@ def _certificate(times: Any, prices: Any, scale: Any = 1) -> dict[str, Any]:
         (_certificate([3, 0], [1]), r"times do not rise: 0 follows 3"),
         (_certificate([0, 3], [1], 0), r"scale=0 is below 1"),
         ({"kind": "prices", "times": [0, 3], "prices": [1]}, r"field 'scale' is missing"),
-        ({"kind": "price"}, r"kind='price' is not a kind for DeadlineRewards \(known: prices\)"),
+        (
+            {"kind": "price"},
+            r"kind='price' is not a kind for DeadlineRewards \(known: prices, comp",
+        ),
         (_certificate([0, 3], [0]), r"the certificate proves 200"),
         (_certificate([0, 3], [1], 6), r"the certificate proves 150"),
         (_certificate([0, 3], [3], 3), r"the certificate proves 150"),

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Callable
 from fractions import Fraction
-from math import ceil
 from typing import Any
-from zlib import compress
+from zlib import compress, decompress
 
 import numpy as np
 import pytest
 
+import deadline_optimum
+import sharing_optimum
+from certified_cases import corrupted
 from few import each_seed
 from gangsched.analysis.proofs.job_prices import job_price_bound
-from gangsched.formulations import CompletionTime
+from gangsched.formulations import CompletionTime, SharingIncentive
 from gangsched.formulations.io import problem_to_dict
+from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.verify import Refused, prove
 from gangsched.verify.completion_time import JobPrices
 from gangsched.verify.windows import Leaf, Windows
-from preemptive import mixed_problem, optimum, problem_of, random_problem
+from preemptive import mixed_problem, problem_of, random_problem
 from priced_windows import (
+    Case,
     Gang,
-    certificate,
-    ends_below,
-    forged,
     grown,
     least,
+    of_completions,
+    of_rewards,
+    of_users,
     random_leaf,
     random_tree,
 )
 
 SUMS = ["completion", "flow", "slowdown"]
 KIND = {"kind": "completions in windows"}
+Draw = Callable[[np.random.Generator], Case]
 
 
 def proven(problem: Any, tree: dict[str, Any]) -> Any:
@@ -42,50 +48,81 @@ def proven(problem: Any, tree: dict[str, Any]) -> Any:
         return None
 
 
-def weighted(rng: np.random.Generator) -> CompletionTime:
+def completions(rng: np.random.Generator) -> Case:
     """Three or four gangs, of the same weight or not."""
     measure, jobs = str(rng.choice(SUMS)), int(rng.integers(3, 5))
     problem = random_problem(rng, measure, gpus=int(rng.integers(2, 5)), jobs=jobs)
+    if rng.random() < 0.3:
+        weights = [1.0, 2.0, 0.5, 3.0]
+        rows = [(j.gpus, j.release, j.work or 0, float(rng.choice(weights))) for j in problem.jobs]
+        sizes = [*problem.instance.cluster.sizes]
+        problem = problem_of(sizes, rows, measure, weighted=True)
+    return of_completions(problem)
+
+
+def rewards(rng: np.random.Generator) -> Case:
+    """One to five jobs, some of which win nothing."""
+    return of_rewards(deadline_optimum.random_problem(rng, jobs=5))
+
+
+def users(rng: np.random.Generator) -> Case:
+    """Two or three users with four jobs."""
+    instance = sharing_optimum.random_instance(rng, jobs=4)
+    return of_users(SharingIncentive(instance, sharing_optimum.READINGS[rng.integers(3)]))
+
+
+def forged(made: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A certificate that somebody has changed: anything in one place or two, or prices."""
     if rng.random() < 0.7:
-        return problem
-    weights = [1.0, 2.0, 0.5, 3.0]
-    rows = [(j.gpus, j.release, j.work or 0, float(rng.choice(weights))) for j in problem.jobs]
-    return problem_of([*problem.instance.cluster.sizes], rows, measure, weighted=True)
+        found: dict[str, Any] = corrupted(made, rng)
+        return found
+    nodes = [dict(node) for node in made["nodes"]]
+    node = nodes[rng.choice([k for k, node in enumerate(nodes) if "prices" in node])]
+    text, at = node["prices"], int(rng.integers(len(node["prices"])))
+    if rng.random() < 0.3:
+        changes = [text[:at], text[at:], text[::-1], text[:at] + "A" + text[at + 1 :]]
+        node["prices"] = changes[rng.integers(4)]
+    else:
+        raw = np.frombuffer(decompress(b64decode(text)), dtype=np.uint8).copy()
+        if raw.size:
+            some = rng.integers(raw.size, size=int(rng.integers(1, 4)))
+            raw[some] = rng.integers(0, 256, some.size)
+        node["prices"] = b64encode(compress(raw.tobytes())).decode()
+    return {**made, "nodes": nodes}
 
 
-# --- completion times -----------------------------------------------------------------------------
+DRAWN = pytest.mark.parametrize("draw", [completions, rewards, users])
+#: how much better than the optimum a target is: the first one is too good
+BETTER = -1, Fraction(-1, 20), 0, Fraction(1, 50), Fraction(1, 3), 1, 2, 4, 8, 20, 40
 
 
-@each_seed(range(200), plain=40)
-def test_the_verifier_says_what_the_theorem_does(seed: int) -> None:
+@DRAWN
+@each_seed(range(100), plain=12)
+def test_the_verifier_says_what_the_theorem_does(draw: Draw, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    problem = weighted(rng)
-    best, room = optimum(problem), problem.instance.cluster.gpus
-    gangs = ends_below(problem, best)
-    until = max(end for gang in gangs for end, _ in gang.choices)
-    tree = random_tree(rng, gangs, room, until)
-    for less in (-1, 0, Fraction(1, 3), 1, 2, 4, 8):
-        target = max(best - less, Fraction(0))
-        value = least(tree, ends_below(problem, target), room)
-        if value is not None and problem.integral:
-            value = Fraction(ceil(value))
-        holds = value is None or value >= target
-        found = proven(problem, certificate(tree, target))
+    case = draw(rng)
+    tree = random_tree(rng, case.gangs(case.best), case.room, case.terms)
+    for better in BETTER:
+        target = case.best - better if case.sign < 0 else max(case.best - better, Fraction(0))
+        if case.sign * target < 0:
+            continue
+        value = least(tree, case.gangs(target), case.room, case.terms)
+        holds = value is None or case.next(value) >= target
+        found = proven(case.problem, case.certificate(tree, target))
         assert (found is not None) == holds, (target, value)
-        assert found is None or target <= found <= best
+        assert found is None or case.sign * found == case.next(target) <= case.best
 
 
-@each_seed(range(200), plain=30)
-def test_good_prices_prove_the_optimum_and_nothing_more(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = weighted(rng)
-    best, room = optimum(problem), problem.instance.cluster.gpus
-    gangs = ends_below(problem, best)
-    nearly = best if problem.integral else best - Fraction(1, 1000)
-    enough = best - 1 + Fraction(1, 1000) if problem.integral else nearly
-    tree = grown(gangs, room, enough)
-    assert proven(problem, certificate(tree, nearly)) == nearly
-    assert proven(problem, certificate(tree, best + Fraction(1, 1000))) is None
+@DRAWN
+@each_seed(range(100), plain=12)
+def test_good_prices_prove_the_optimum_and_nothing_more(draw: Draw, seed: int) -> None:
+    case = draw(np.random.default_rng(seed))
+    little = Fraction(1, 10_000)
+    target = case.best if case.next(case.best - little) == case.best else case.best - little
+    tree = grown(case, case.gangs(case.best), target)
+    assert proven(case.problem, case.certificate(tree, target)) == case.sign * target
+    if case.sign * (case.best + little) >= 0:
+        assert proven(case.problem, case.certificate(tree, case.best + little)) is None
 
 
 def test_a_target_between_two_integers_is_as_good_as_the_next() -> None:
@@ -115,7 +152,7 @@ def test_least_costs_are_those_of_every_end(seed: int) -> None:
     prices = random_leaf(rng, 1, 40)
     release, need, rate, unit = (int(rng.integers(*r)) for r in ((0, 20), (0, 15), (1, 5), (1, 4)))
     low, high = sorted(rng.integers(0, 60, 2).tolist())
-    made = Leaf(Windows([low], [high]), JobPrices(prices.fields(), 1), {})
+    made = Leaf(Windows([low], [high], [True]), JobPrices(prices.fields(), 1), {})
     found = made.least_cost(0, release, need, rate, unit)
     ends = range(max(low, release + need), high + 1)
     gang, row = Gang(1, release, need, (), last=need > 0), prices.by_second(0)
@@ -209,6 +246,32 @@ def test_other_measures_and_unequal_gpus_are_refused() -> None:
         prove(problem_to_dict(mixed), nodes)
 
 
+def test_elastic_jobs_and_limits_are_refused() -> None:
+    elastic = deadline_optimum.random_problem(np.random.default_rng(0), elastic=True)
+    instance = sharing_optimum.random_instance(np.random.default_rng(0))
+    nodes = {**KIND, "target": [3, 1], "nodes": [LEAF]}
+    for problem, said in ((elastic, "elastic"), (SharingIncentive(instance, limit=2), "a limit")):
+        with pytest.raises(Refused, match=said):
+            prove(problem_to_dict(problem), nodes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [(None, "weights"), ([1], "weights has 1 entries for 2 users"), ([0, 0], "weights are all 0"),
+     ([1, -1], r"weights\[1\]=-1"), ([1, 0.5], r"weights\[1\]=0.5")],
+)  # fmt: skip
+def test_weights_of_users_are_integers_some_of_which_count(weights: Any, said: str) -> None:
+    """Two users wait for each other: a stretch of 3 / 2 if each second costs the same."""
+    jobs = [Job(id=i, gpus=1, work=2, user=i) for i in "ab"]
+    instance = Instance(Cluster.of_sizes([1]), jobs, [User(id) for id in "ab"])
+    data = problem_to_dict(SharingIncentive(instance, "stretch"))
+    leaf = {"times": [0, 3], "first": [0] * 2, "counts": [1] * 2, "prices": packed([1, 1])}
+    tree = {**KIND, "target": [3, 2], "nodes": [{**leaf, "weights": [1, 1]}]}
+    assert prove(data, tree) == Fraction(3, 2)
+    with pytest.raises(Refused, match=rf"nodes\[0\]: {said}"):
+        prove(data, {**tree, "nodes": [{**leaf, "weights": weights}]})
+
+
 def test_a_tree_may_be_deep_but_not_too_large() -> None:
     """No recursion, and windows that are put right again after each leaf."""
     depth = 20_000
@@ -219,14 +282,13 @@ def test_a_tree_may_be_deep_but_not_too_large() -> None:
         prove(problem_to_dict(three_gangs()), {**KIND, "target": [6, 1], "nodes": [LEAF] * 100_001})
 
 
+@DRAWN
 @each_seed(range(6), plain=3)
-def test_what_is_forged_proves_nothing_false(seed: int) -> None:
+def test_what_is_forged_proves_nothing_false(draw: Draw, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    problem = weighted(rng)
-    best, room = optimum(problem), problem.instance.cluster.gpus
-    gangs = ends_below(problem, best)
-    until = max(end for gang in gangs for end, _ in gang.choices)
-    tree = certificate(random_tree(rng, gangs, room, until, 3), best + 1)
-    for _ in range(200):
-        found = proven(problem, forged(tree, rng))
-        assert found is None or found <= best
+    case = draw(rng)
+    tree = random_tree(rng, case.gangs(case.best), case.room, case.terms, 3)
+    made = case.certificate(tree, case.best + case.sign)
+    for _ in range(100):
+        found = proven(case.problem, forged(made, rng))
+        assert found is None or case.sign * found <= case.best
