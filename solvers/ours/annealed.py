@@ -3,9 +3,10 @@
 At every event the jobs with the least p_j g_j^a f_j / w_j run, as far as they fit, p_j being the
 seconds that are left and f_j a factor of the job's own. A list that never learns has f_j = 1: it
 lets a wide gang wait for GPUs that a change of few keys would free together. A try multiplies one
-factor by exp(s N(0, 1)), s one of .1, .4 and 1.5, and is kept if the cost falls, or else with
-probability exp(-rise / T). T falls geometrically from a quarter of a mean job's cost to a
-sixtieth of that. Jobs are drawn by the square root of their areas.
+factor by exp(s N(0, 1)), s one of .1, .4, 1.5 and 4, and is kept if the cost falls, or else with
+probability exp(-rise / T). The largest s lets a long job overtake all others at once, where every
+part of that way costs: one such job can be worth a per cent. T falls geometrically from a tenth of
+a mean job's cost to a twenty-fourth of that. Jobs are drawn by the square root of their areas.
 
 On several GPU models each job also has an order of models, and takes the first one with room: that
 by their costs of its work at first (:mod:`gangsched.solvers.ours.model_order`). Then some tries let
@@ -40,8 +41,8 @@ from .user_order import Members, UserRun
 
 __all__ = ["Annealing", "annealed_models", "annealed_run", "annealed_users"]
 
-SIZES = (0.1, 0.4, 1.5)  #: s of a try
-HEAT, COLD = 1 / 4, 1 / 240  #: T at first and last, as a part of the mean cost
+SIZES = (0.1, 0.4, 1.5, 4.0)  #: s of a try
+HEAT, COLD = 1 / 10, 1 / 240  #: T at first and last, as a part of the mean cost
 USERS_HEAT = 1 / 40  #: at first, of the worst user's mean cost
 TOGETHER, AT_ONCE = 500, 3e7  #: tries and looks at jobs between two looks at the clock
 MOST_STATES = 5 * 10**7  #: jobs in all kept states
