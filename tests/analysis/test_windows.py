@@ -52,8 +52,8 @@ def completions(rng: np.random.Generator) -> Case:
     """Three or four gangs, of the same weight or not."""
     measure, jobs = str(rng.choice(SUMS)), int(rng.integers(3, 5))
     problem = random_problem(rng, measure, gpus=int(rng.integers(2, 5)), jobs=jobs)
-    if rng.random() < 0.3:
-        weights = [1.0, 2.0, 0.5, 3.0]
+    if rng.random() < 0.6:  # where prices alone often prove too little
+        weights = [1.0, 2.0, 0.5, 3.0, 5.0]
         rows = [(j.gpus, j.release, j.work or 0, float(rng.choice(weights))) for j in problem.jobs]
         sizes = [*problem.instance.cluster.sizes]
         problem = problem_of(sizes, rows, measure, weighted=True)
