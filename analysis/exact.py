@@ -126,6 +126,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _listed("smallest-area", "area"),
         _listed("arrival", "arrival"),
         _Heuristic("area-order", "ours.pool.area_order", most=10_000),
+        _Heuristic("end-order", "ours.end_order.end_order"),
         _Heuristic("configuration-lp", "ours.configurations.configuration_lp"),
     ),
     SharingIncentive: (_Heuristic("user-order", "ours.user_order.user_order"),),

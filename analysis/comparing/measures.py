@@ -26,6 +26,7 @@ from ...instances.model import Instance, some_jobs
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
 from ...solvers.ours.annealed import Annealing, annealed_models, annealed_run, annealed_users
+from ...solvers.ours.end_order import annealed_order, tries_of
 from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.ours.pool import run_pool, schedule_of
 from ...solvers.ours.reward_pool import priced_schedule
@@ -144,7 +145,8 @@ def least_times(
     """Return the best schedule of some orders of :func:`~gangsched.solvers.ours.pool.area_order`.
 
     Where GPUs are not equal for all jobs, of some prices of
-    :func:`~gangsched.solvers.ours.model_order.run_models`. At full effort it is annealed.
+    :func:`~gangsched.solvers.ours.model_order.run_models`. At full effort it is annealed,
+    and on equal GPUs, for 300 jobs at most, the order of its ends too.
 
     Examples
     --------
@@ -169,6 +171,9 @@ def least_times(
     power = min(runs, key=lambda power: problem.objective_of(runs[power].ends.tolist()))
     best = annealed_run(problem, power=power, how=how) if how.tries else runs[power]
     order = f"least time left x gang^{power:g}{learned}"
+    orders = replace(how, tries=tries_of(len(problem.jobs)))
+    if how.tries and orders.tries and best.stop is Stop.COMPLETED:
+        best, order = annealed_order(problem, best, orders), f"{order}, then its ends"
     return _checked(problem, schedule_of(problem, best), order, best.stop)
 
 

@@ -100,7 +100,8 @@ class Planned:
 
 def by_order(
     release: Ints, gang: Ints, work: Ints, rates: Floats, gpus: int, ends: Ints | Floats, *,
-    users: Members | None = None, above: float = math.inf, time_limit: float = 5.0,
+    users: Members | None = None, start: PoolRun | None = None, above: float = math.inf,
+    time_limit: float = 5.0,
 ) -> Planned:  # fmt: skip
     """Return the best schedule in which jobs end in the order that these ends have.
 
@@ -119,6 +120,8 @@ def by_order(
         Any numbers; of equal ones a release comes first, then the job of the lower number.
     users : Members, optional
         Whose worst ratio is to be least.
+    start : PoolRun, optional
+        Whose configurations are the first columns: it is quick where its order is much the same.
     above : float
         No run is looked for if `least` is not below.
     time_limit : float
@@ -153,6 +156,8 @@ def by_order(
     cost[until] = rates if users is None else 0.0
     events = _Events(at, place[np.searchsorted(known, release)], until, cost)
     program = _Program(gang, work, gpus, events, users)
+    if start is not None:
+        program.begin(start, times[order])
     end = time.perf_counter() + time_limit
     for least in program.bounds(end):
         if least >= above:
@@ -362,6 +367,21 @@ class _Program:
         rows, values = np.asarray(rows, dtype=np.int32), np.asarray(values, dtype=float)
         self.highs.addCol(cost, least, self.highs.inf, rows.size, rows, values)
 
+    def begin(self, run: PoolRun, times: Floats) -> None:
+        """Add the configurations of a schedule, where the events have about these times."""
+        cuts = np.unique([run.start, run.end])
+        runs = np.zeros((cuts.size, self.work.size), dtype=bool)
+        starts, stops = np.searchsorted(cuts, [run.start, run.end]).tolist()
+        for job, start, stop in zip(run.job.tolist(), starts, stops, strict=True):
+            runs[start:stop, job] = True
+        places = np.searchsorted(times, cuts, side="right") - 1
+        for place, running in zip(places.tolist(), runs, strict=True):
+            jobs = np.flatnonzero(running)
+            if jobs.size:
+                first, last = self.events.begin[jobs].max(), self.events.until[jobs].min() - 1
+                if first <= last:
+                    self._add_configuration(min(max(place, first), last), jobs)
+
     def bounds(self, end: float) -> Iterator[float]:
         """Generate columns until none pays; yields the best bound so far after every round."""
         jobs, added = self.work.size, 1
@@ -437,13 +457,17 @@ class _Program:
         """Add the configurations chosen between events that pay at these prices."""
         added = 0
         for k in np.flatnonzero(chosen @ own > room + PAYS * np.maximum(1.0, room)).tolist():
-            jobs = np.flatnonzero(chosen[k])
-            if (k, jobs.tobytes()) not in self.seen:
-                self.seen.add((k, jobs.tobytes()))
-                self.columns.append((k, jobs))
-                self._add(0.0, np.append(jobs, self.work.size + k), np.ones(jobs.size + 1))
-                added += 1
+            added += self._add_configuration(k, np.flatnonzero(chosen[k]))
         return added
+
+    def _add_configuration(self, k: int, jobs: Ints) -> bool:
+        """Add the seconds of these jobs from event k on; whether they are new."""
+        if (k, jobs.tobytes()) in self.seen:
+            return False
+        self.seen.add((k, jobs.tobytes()))
+        self.columns.append((k, jobs))
+        self._add(0.0, np.append(jobs, self.work.size + k), np.ones(jobs.size + 1))
+        return True
 
     def whole_run(self, end: float) -> PoolRun | None:
         """The best run in whole seconds with the columns so far, if one is found in time."""
