@@ -113,6 +113,7 @@ class Leaf:
         best = None
         for begin, end, price in self.pieces(j, release, high):
             stops = sorted({begin, min(max(begin, low - 1), end), end - 1, end})
+            fresh = 0  # seconds of this price that are held
             for now, stop in pairwise(stops):
                 while now < stop:
                     if now >= low - 1:
@@ -123,15 +124,17 @@ class Leaf:
                         taken = min(taken, missing)
                         missing -= taken
                         paid += price * taken
-                        heappush(held, (-price, taken))
+                        fresh += taken
                     elif held and -held[0][0] > price:
                         dearest, amount = heappop(held)
                         taken = min(taken, amount)
                         if taken < amount:
                             heappush(held, (dearest, amount - taken))
                         paid += (price + dearest) * taken
-                        heappush(held, (-price, taken))
+                        fresh += taken
                     now += taken
+            if fresh:
+                heappush(held, (-price, fresh))
         return best
 
 
