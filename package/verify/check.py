@@ -8,16 +8,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from . import (
-    completion_time,
-    deadline_rewards,
-    fairness,
-    irmp,
-    market,
-    rar_ddls,
-    unisched,
-    windows,
-)
+from . import completion_time, deadline_rewards, fairness, irmp, market, rar_ddls, unisched, windows
 from .fields import BadFile, Refused, check_digits
 from .kernels import ReadProblem, Run, plainly
 
@@ -36,21 +27,9 @@ PROBLEMS: Mapping[str, tuple[Callable[[Any], ReadProblem], Mapping[str, Rule], b
     "ltgf": (fairness.SharingProblem, fairness.LIFE_RULES, False),
     "ltgf-round": (fairness.RoundProblem, fairness.ROUND_RULES, False),
     "ltgf-fluid": (fairness.FluidProblem, fairness.FLUID_RULES, False),
-    "completion-time": (
-        completion_time.GangProblem,
-        {**completion_time.RULES, **windows.COMPLETION_RULES},
-        True,
-    ),
-    "sharing-incentive": (
-        fairness.SharingProblem,
-        {**fairness.SHARING_RULES, **windows.SHARING_RULES},
-        True,
-    ),
-    "deadline-rewards": (
-        deadline_rewards.DeadlineProblem,
-        {**deadline_rewards.RULES, **windows.REWARD_RULES},
-        False,
-    ),
+    "completion-time": (completion_time.GangProblem, windows.COMPLETION_RULES, True),
+    "sharing-incentive": (fairness.SharingProblem, windows.SHARING_RULES, True),
+    "deadline-rewards": (deadline_rewards.DeadlineProblem, windows.REWARD_RULES, False),
 }
 
 

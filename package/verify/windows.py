@@ -55,9 +55,7 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
-from .completion_time import GangProblem, JobPrices
-from .deadline_rewards import DeadlineProblem
-from .fairness import SharingProblem, terms
+from . import completion_time, deadline_rewards, fairness
 from .fields import MOST_PACKED, Refused, integer, integers, item
 
 __all__ = ["COMPLETION_RULES", "REWARD_RULES", "SHARING_RULES"]
@@ -87,7 +85,7 @@ class Leaf:
     """Windows, prices, and all fields."""
 
     windows: Windows
-    prices: JobPrices
+    prices: completion_time.JobPrices
     fields: Mapping[str, Any]
 
     def pieces(self, j: int, begin: int, end: int) -> Iterator[Piece]:
@@ -178,7 +176,7 @@ def _check_leaves(
                     (first, [(high, j, min(high[j], at)), (must, j, True)]),
                 ]
                 continue
-            leaf = Leaf(windows, JobPrices(node, len(low)), node)
+            leaf = Leaf(windows, completion_time.JobPrices(node, len(low)), node)
             size += leaf.prices.size
             if size > MOST_PACKED:
                 raise Refused(f"there are more than {MOST_PACKED} prices up to here")
@@ -203,7 +201,7 @@ def _children(node: Mapping[str, Any], later: range, found: set[int]) -> list[in
 # --- the three problems ---------------------------------------------------------------------------
 
 
-def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
+def completions(problem: completion_time.GangProblem, certificate: Mapping[str, Any]) -> Number:
     """No sum of costs is below the target."""
     problem.require("completion", "flow", "slowdown")
     if problem.mixed:
@@ -231,7 +229,7 @@ def completions(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:
     return problem.rounded(problem.scale * target)
 
 
-def rewards(problem: DeadlineProblem, certificate: Mapping[str, Any]) -> Number:
+def rewards(problem: deadline_rewards.DeadlineProblem, certificate: Mapping[str, Any]) -> Number:
     """No sum of rewards is above the target."""
     if problem.elastic:
         raise Refused("it is for gangs, and these jobs are elastic")
@@ -270,12 +268,12 @@ def _cheapest(pieces: Iterator[Piece], need: int) -> int | None:
     return None if need else paid
 
 
-def worst_user(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Number:
+def worst_user(cluster: fairness.SharingProblem, certificate: Mapping[str, Any]) -> Number:
     """No schedule has a worst ratio below the target."""
     if cluster.limit is not None:
         raise Refused("it bounds the worst ratio, and that has a limit")
     target, gangs = _target(certificate), dict(enumerate(cluster.gangs))
-    users = [(jobs, *terms(cluster, user, jobs)) for user, jobs in cluster.members.items()]
+    users = [(jobs, *fairness.terms(cluster, user, jobs)) for user, jobs in cluster.members.items()]
     alone = [r + p for r, p in zip(cluster.releases, cluster.work, strict=True)]
     latest = alone.copy()
     for jobs, less, over in users:
@@ -306,6 +304,8 @@ def worst_user(cluster: SharingProblem, certificate: Mapping[str, Any]) -> Numbe
     return rounded(target)
 
 
-COMPLETION_RULES = {"completions in windows": completions}
-REWARD_RULES = {"completions in windows": rewards}
-SHARING_RULES = {"completions in windows": worst_user}
+KIND = "completions in windows"
+#: with all other rules of each problem
+COMPLETION_RULES = {**completion_time.RULES, KIND: completions}
+REWARD_RULES = {**deadline_rewards.RULES, KIND: rewards}
+SHARING_RULES = {**fairness.SHARING_RULES, KIND: worst_user}
