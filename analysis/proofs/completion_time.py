@@ -8,7 +8,7 @@ certificate that :func:`gangsched.verify_bound` replays in integers with other a
 bound                                    measure                         cost for n jobs
 =======================================  ==============================  =====================
 :func:`release_bound`                    makespan                        O(n log n)
-``configurations``                       makespan, on equal GPUs         a linear program
+``configurations``                       makespan                        a linear program
 :func:`srpt_bound`                       completion, flow; equal weights O(n log n)
 :func:`busy_time_bound`                  completion, flow, slowdown      O(n log n) a round
 :func:`.prices.price_bound`              the same, on equal GPUs         O(n intervals) a step
@@ -136,7 +136,7 @@ Floats = NDArray[np.float64]
 
 #: dual feasible functions u_k are tried for k = 0 .. MAX_K, and this many of all are kept
 MAX_K, KEPT = 20, 8
-#: jobs up to which configurations bound a makespan
+#: jobs times models up to which configurations bound a makespan
 MOST_CONFIGURED = 200
 #: parts of 1 that lambda is rounded to
 PARTS = 2**20
@@ -166,8 +166,8 @@ def online_bound(
         :func:`~gangsched.analysis.proofs.prices.price_bound`.
     own_prices : bool
         Whether each job has prices too, where jobs are 10,000 at most
-        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 200
-        (:func:`~gangsched.solvers.ours.configurations.makespan_bound`).
+        (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 200 over
+        the number of models (:func:`~gangsched.solvers.ours.configurations.makespan_bound`).
 
     Returns
     -------
@@ -193,7 +193,7 @@ def online_bound(
     """
     if problem.measure == "makespan":
         best = release_bound(problem)
-        if own_prices and not problem.mixed and 0 < len(problem.jobs) <= MOST_CONFIGURED:
+        if own_prices and 0 < len(problem.jobs) * len(problem.models) <= MOST_CONFIGURED:
             best = max(best, makespan_bound(problem, time_limit), key=lambda bound: bound.value)
         return best
     at_least("busy_time_bound: rounds", rounds, 1)

@@ -10,9 +10,9 @@ of integer prices of the GPU models. Any schedule is then one of this machine, w
 
 - ``last job``: a makespan is at least r_j + p_j.
 - ``released work``: at least a release and the time of all sizes that come then or later.
-- ``configuration prices``: for prices of a second of each job, a makespan is at least the last
-  release and what all work is worth, less what the dearest sets of gangs that fit do until then,
-  over what the dearest such set does in a second.
+- ``configuration prices``: for prices of a second of each job's work, a makespan is at least the
+  last release and what all work is worth, less what the dearest sets of gangs that fit each model
+  do until then, over what the dearest such sets do in a second.
 - ``shortest remaining first``: SRPT is best for the sum of completion times on one machine; C_j is
   also at least r_j + p_j, and the k-th completion at least the k-th least of these.
 - ``mean busy time``: with lambda_j <= 1, that is q_j a_j <= Q w_j, sum w_j C_j is at least what
@@ -235,19 +235,21 @@ def released_work(problem: GangProblem, certificate: Mapping[str, Any]) -> int:
 def configuration_prices(problem: GangProblem, certificate: Mapping[str, Any]) -> int:
     """What all work is worth takes so long at the most that gangs which fit do in a second."""
     problem.require("makespan")
-    if problem.mixed:
-        raise Refused("it is for equal GPUs")
     prices = integers(certificate.get("prices"), "prices", count=len(problem.gangs))
     if problem.gpus * len(prices) > MOST_ROOM:
         raise Refused(f"{len(prices)} jobs x {problem.gpus} GPUs are more than {MOST_ROOM}")
-    worth = sum(price * p for price, p in zip(prices, problem.seconds, strict=True))
-    best, now = [0] * (problem.gpus + 1), 0  # the most that gangs in so many GPUs do in a second
+    worth = PARTS * sum(price * work for price, work in zip(prices, problem.work, strict=True))
+    # of each model, the most that gangs in so many of its GPUs do in a second
+    best, now, most = {model: [0] * (gpus + 1) for model, gpus in problem.room.items()}, 0, 0
     for j in problem.order:
-        worth -= best[-1] * (problem.releases[j] - now)
+        worth -= most * (problem.releases[j] - now)
         now, gang = problem.releases[j], problem.gangs[j]
-        for room in range(problem.gpus, gang - 1, -1):
-            best[room] = max(best[room], best[room - gang] + prices[j])
-    return now + (max(-(-worth // best[-1]), 0) if best[-1] else 0)
+        for model, speed in problem.able[j].items():
+            done = best[model]
+            for room in range(len(done) - 1, gang - 1, -1):
+                done[room] = max(done[room], done[room - gang] + speed * prices[j])
+        most = sum(done[-1] for done in best.values())
+    return now + (max(-(-worth // most), 0) if most else 0)
 
 
 def shortest_first(problem: GangProblem, certificate: Mapping[str, Any]) -> Number:

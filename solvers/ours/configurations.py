@@ -62,10 +62,12 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Bools, Floats, Ints
+from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
+from .model_order import gpus_of_models
 from .pool import PoolRun, columns, run_pool, schedule_of
 from .user_order import Members
 
@@ -155,7 +157,7 @@ def by_order(
     cost = np.zeros(at.size)
     cost[until] = rates if users is None else 0.0
     events = _Events(at, place[np.searchsorted(known, release)], until, cost)
-    program = _Program(gang, work, gpus, events, users)
+    program = _Program(gang, work, [gpus], events, users)
     if start is not None:
         program.begin(start, times[order])
     end = time.perf_counter() + time_limit
@@ -199,7 +201,7 @@ def within(
     known = np.unique(np.concatenate([release, deadlines]))
     begin, until = np.searchsorted(known, release), np.searchsorted(known, deadlines)
     events = _Events(known.astype(float), begin, until, np.zeros(known.size))
-    program = _Program(gang, work, gpus, events)
+    program = _Program(gang, work, [gpus], events)
     end = time.perf_counter() + time_limit
     for least in program.bounds(end):
         if least > WHOLE:
@@ -248,7 +250,8 @@ def configuration_lp(problem: CompletionTime, *, time_limit: float | None) -> Re
     >>> found.objective, found.bound.value
     (5, 5)
     """
-    _check(problem)
+    if problem.measure != "makespan" or problem.mixed:
+        raise ValueError("configurations: they are for the makespan on equal GPUs")
     history = History(time.perf_counter())
     best, bound, stop = run_pool(problem), None, Stop.COMPLETED
     history.note(objective=best.ends.max(initial=0))
@@ -281,16 +284,11 @@ def makespan_bound(problem: CompletionTime, time_limit: float | None = None) -> 
     >>> makespan_bound(CompletionTime(Instance(Cluster.of_sizes([3]), jobs), "makespan")).value
     6
     """
-    _check(problem)
+    if problem.measure != "makespan":
+        raise ValueError(f"makespan_bound: measure={problem.measure!r} is not 'makespan'")
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
     *_, bound = _Makespan(problem).proven(end)
     return bound
-
-
-def _check(problem: CompletionTime) -> None:
-    """Refuse what the program does not describe."""
-    if problem.measure != "makespan" or problem.mixed:
-        raise ValueError("configurations: they are for the makespan on equal GPUs")
 
 
 class _Events(NamedTuple):
@@ -303,14 +301,19 @@ class _Events(NamedTuple):
 
 
 class _Program:
-    """The program with the columns so far; times count from the first event on."""
+    """The program with the columns so far; times count from the first event on.
+
+    On several models `gpus` has those of each, and `speeds` what a second there does of a job.
+    """
 
     def __init__(
-        self, gang: Ints, work: Ints, gpus: int, events: _Events, users: Members | None = None
-    ) -> None:
+        self, gang: Ints, work: Ints, gpus: list[int], events: _Events,
+        users: Members | None = None, speeds: Floats | None = None,
+    ) -> None:  # fmt: skip
         from ..highs import new  # takes long to import
 
         self.gang, self.work, self.gpus, self.events, self.users = gang, work, gpus, events, users
+        self.speeds = np.ones((work.size, len(gpus))) if speeds is None else speeds
         self.first = int(events.at[0])
         self.at = events.at - self.first
         known = ~np.isnan(self.at)
@@ -323,7 +326,7 @@ class _Program:
         self.open = np.isnan(self.at[-1])
         self.centre, self.least, self.value = np.zeros(work.size), -math.inf, math.inf
         self.columns: list[tuple[int, Ints]] = []  #: events and jobs of each configuration
-        self.seen: set[tuple[int, bytes]] = set()
+        self.seen: set[tuple[int, int, bytes]] = set()
         self.highs = new({"dual_feasibility_tolerance": 1e-9})
         self._build(known)
 
@@ -338,8 +341,10 @@ class _Program:
         jobs, inf, times = self.work.size, self.highs.inf, np.where(known, self.at, 0.0)
         for work in self.work.tolist():
             self.highs.addRow(work, inf, 0, [], [])
-        for room in np.diff(times).tolist():
+        for room in np.diff(times).tolist() * len(self.gpus):
             self.highs.addRow(-inf, room, 0, [], [])
+        rooms = jobs + self.count * np.arange(len(self.gpus))  #: first row of each model
+        users = jobs + self.count * len(self.gpus)
         owner = np.full(self.at.size, -1)
         if self.users is not None:
             owner[self.events.until] = self.users.user
@@ -348,14 +353,14 @@ class _Program:
             for owed in self.owed.tolist():
                 self.highs.addRow(-inf, owed, 0, [], [])
         for event in self.unknown.tolist():
-            rows, values = [jobs + event - 1], [-1.0]
+            rows, values = [*(rooms + event - 1)], [-1.0] * len(self.gpus)
             if event < self.count:
-                rows, values = [*rows, jobs + event], [*values, 1.0]
+                rows, values = [*rows, *(rooms + event)], [*values, *([1.0] * len(self.gpus))]
             if owner[event] >= 0:
-                rows, values = [*rows, jobs + self.count + owner[event]], [*values, 1.0]
+                rows, values = [*rows, users + owner[event]], [*values, 1.0]
             self._add(float(self.events.cost[event]) / self.unit, rows, values)
         if self.users is not None:
-            own = jobs + self.count + np.arange(self.users.over.size)
+            own = users + np.arange(self.users.over.size)
             self._add(1 / self.unit, own, -self.users.over, least=-inf)
         dear = MISSING * self.unknown.size if self.unknown.size else 1.0
         self.missing = self.highs.getNumCol()
@@ -384,20 +389,20 @@ class _Program:
 
     def bounds(self, end: float) -> Iterator[float]:
         """Generate columns until none pays; yields the best bound so far after every round."""
-        jobs, added = self.work.size, 1
+        jobs, users, added = self.work.size, self.work.size + self.count * len(self.gpus), 1
         while added:
             self.highs.run()
             solution = self.highs.getSolution()
             self.seconds, duals = np.array(solution.col_value), np.array(solution.row_dual)
-            own, room = np.maximum(duals[:jobs], 0), -duals[jobs : jobs + self.count]
-            shares = np.maximum(-duals[jobs + self.count :], 0)
+            own, room = np.maximum(duals[:jobs], 0), -duals[jobs:users]
+            shares = np.maximum(-duals[users:], 0)
             self.value = self.highs.getObjectiveValue() * self.unit + self.shift
             for prices in (SMOOTHING * self.centre + (1 - SMOOTHING) * own, own):
-                worths, chosen = self._worths(prices)
+                worths, chosen = self._worths(prices[:, None] * self.speeds)
                 scale, found = self._bound(prices, worths, shares)
                 if found > self.least:
                     self.least, self.centre = found, prices * scale
-                added = self._add_paying(chosen, own, room)
+                added = self._add_paying(chosen, own, room.reshape(len(self.gpus), -1))
                 if added:
                     break
             if not added:
@@ -414,11 +419,18 @@ class _Program:
         costs[self.events.until] = shares[self.users.user]
         return costs
 
-    def _worths(self, prices: Floats) -> tuple[Floats, Bools]:
+    def _worths(self, worths: Numbers) -> tuple[Numbers, list[Bools]]:
+        """What the best configurations of all models are worth together, and who is in them."""
+        found = [self._best(worths[:, g], gpus) for g, gpus in enumerate(self.gpus)]
+        total: Any = sum(values for values, _ in found)
+        return total, [chosen for _, chosen in found]
+
+    def _best(self, prices: Numbers, gpus: int) -> tuple[Numbers, Bools]:
         """What the best configurations between events are worth, and which jobs are in each."""
         unit = int(np.gcd.reduce(self.gang))
-        most, gangs = self.gpus // unit, (self.gang // unit).tolist()
-        table, gains = np.zeros((self.count, most + 1)), list[tuple[int, Bools]]()
+        most, gangs = gpus // unit, (self.gang // unit).tolist()
+        table: Any = np.zeros((self.count, most + 1), dtype=prices.dtype)
+        gains = list[tuple[int, Bools]]()
         for job in np.flatnonzero(prices > 0).tolist():
             rows = table[self.spans[job]]
             more = rows[:, : most + 1 - gangs[job]] + prices[job]
@@ -453,20 +465,23 @@ class _Program:
             value -= self.owed @ shares
         return scale, float(value) * self.unit + self.shift
 
-    def _add_paying(self, chosen: Bools, own: Floats, room: Floats) -> int:
+    def _add_paying(self, chosen: list[Bools], own: Floats, room: Floats) -> int:
         """Add the configurations chosen between events that pay at these prices."""
         added = 0
-        for k in np.flatnonzero(chosen @ own > room + PAYS * np.maximum(1.0, room)).tolist():
-            added += self._add_configuration(k, np.flatnonzero(chosen[k]))
+        for g, (sets, costs) in enumerate(zip(chosen, room, strict=True)):
+            pays = sets @ (own * self.speeds[:, g]) > costs + PAYS * np.maximum(1.0, costs)
+            for k in np.flatnonzero(pays).tolist():
+                added += self._add_configuration(k, np.flatnonzero(sets[k]), g)
         return added
 
-    def _add_configuration(self, k: int, jobs: Ints) -> bool:
+    def _add_configuration(self, k: int, jobs: Ints, model: int = 0) -> bool:
         """Add the seconds of these jobs from event k on; whether they are new."""
-        if (k, jobs.tobytes()) in self.seen:
+        if (k, model, jobs.tobytes()) in self.seen:
             return False
-        self.seen.add((k, jobs.tobytes()))
+        self.seen.add((k, model, jobs.tobytes()))
         self.columns.append((k, jobs))
-        self._add(0.0, np.append(jobs, self.work.size + k), np.ones(jobs.size + 1))
+        room = self.work.size + model * self.count + k
+        self._add(0.0, np.append(jobs, room), np.append(self.speeds[jobs, model], 1.0))
         return True
 
     def whole_run(self, end: float) -> PoolRun | None:
@@ -539,8 +554,10 @@ class _Makespan(_Program):
         until = np.full(release.size, known.size)
         at, cost = np.append(known, np.nan), np.append(np.zeros(known.size), 1.0)
         events = _Events(at, np.searchsorted(known, release), until, cost)
-        work = np.array(problem.seconds, dtype=np.int64)
-        super().__init__(gang, work, problem.instance.cluster.gpus, events)
+        work = np.array([job.work for job in problem.jobs], dtype=np.int64)
+        self.parts = problem.speeds  #: millionths of a second of work in a second
+        gpus, speeds = gpus_of_models(problem).tolist(), self.parts / FULL_SPEED
+        super().__init__(gang, work, gpus, events, speeds=speeds)
 
     def proven(self, end: float) -> Iterator[Bound]:
         """Generate columns; what the best prices so far prove, whenever that is a second more."""
@@ -554,13 +571,13 @@ class _Makespan(_Program):
         yield self._certified()
 
     def _certified(self) -> Bound:
-        """What the best prices prove in integers, of which floats hold sums exactly."""
-        whole = np.floor(self.centre * PARTS)
-        worth = [int(worth) for worth in self._worths(whole)[0]]
+        """What the best prices prove in integers."""
+        whole = np.floor(self.centre * PARTS).astype(np.int64)
+        worth = self._worths(whole[:, None] * self.parts)[0].tolist()
         lengths = np.diff(self.at[:-1]).astype(np.int64).tolist()
         room = sum(w * t for w, t in zip(worth, lengths, strict=False))
-        prices = whole.astype(np.int64).tolist()
-        done = sum(w * t for w, t in zip(prices, self.work.tolist(), strict=True))
+        prices = whole.tolist()
+        done = FULL_SPEED * sum(w * t for w, t in zip(prices, self.work.tolist(), strict=True))
         more = -((room - done) // max(worth[-1], 1))
         value = max(self.first + int(self.at[-2]) + more, 0)
         return Bound(value, METHOD, {"kind": METHOD, "prices": prices})

@@ -15,7 +15,7 @@ import gangsched as gs
 from gangsched.analysis.proofs.problem_data import proven
 from gangsched.analysis.proofs.verify import InvalidCertificate
 from gangsched.formulations.completion_time.problem import CompletionTime
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers.ours import configurations
 from gangsched.solvers.ours.configurations import (
     by_order,
@@ -26,7 +26,14 @@ from gangsched.solvers.ours.configurations import (
 from gangsched.solvers.ours.pool import PoolRun, columns, run_pool, schedule_of
 from gangsched.solvers.ours.user_order import Members
 from gangsched.solvers.result import Bound, Status, Stop
-from preemptive import optimum, problem_of, problems, random_problem
+from preemptive import (
+    mixed_optimum,
+    mixed_problem,
+    optimum,
+    problem_of,
+    problems,
+    random_problem,
+)
 
 MAKESPANS = problems(measure="makespan", max_jobs=5)
 
@@ -98,15 +105,39 @@ def test_broken_certificates_are_refused(more: dict[str, Any], text: str) -> Non
         gs.verify_bound(problem, Bound(6, "", {"kind": "configuration prices", **more}))
 
 
-def test_it_is_for_makespans_on_equal_gpus() -> None:
+def test_the_solver_is_for_makespans_on_equal_gpus() -> None:
     proof = {"kind": "configuration prices", "prices": [1]}
     flow = problem_of([2], [(1, 0, 2, 1.0)])
     slow = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=2, speeds={"": 0.5})])
     for problem in (flow, CompletionTime(slow, "makespan")):
         with pytest.raises(ValueError, match="configurations: they are for the makespan on equal"):
             configuration_lp(problem)
-        with pytest.raises(InvalidCertificate):
-            gs.verify_bound(problem, Bound(1, "", proof))
+    with pytest.raises(ValueError, match="makespan_bound: measure='flow' is not 'makespan'"):
+        makespan_bound(flow)
+    with pytest.raises(InvalidCertificate):
+        gs.verify_bound(flow, Bound(1, "", proof))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_on_several_models_it_proves_no_more_than_the_optimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = mixed_problem(rng, "makespan", jobs=4)
+    bound, least = makespan_bound(problem), mixed_optimum(problem)
+    assert bound.value <= least
+    gs.verify_bound(problem, bound)
+    with pytest.raises(InvalidCertificate):
+        gs.verify_bound(problem, Bound(bound.value + 1, bound.method, bound.certificate))
+    prices = rng.integers(0, 5, 4).tolist()
+    assert proven(problem, {"kind": "configuration prices", "prices": prices}) <= least
+
+
+def test_gangs_that_exclude_each_other_on_each_model() -> None:
+    """Two GPUs of three are idle beside each wide gang; GPU seconds alone prove 18."""
+    nodes = [Node("n", 3, "new"), Node("o", 3, "old")]
+    jobs = [Job(id=str(k), gpus=2, work=9, speeds={"new": 2.0, "old": 1.0}) for k in range(6)]
+    problem = CompletionTime(Instance(Cluster(nodes), jobs), "makespan")
+    assert makespan_bound(problem).value == 18
+    assert gs.bound(problem, "quick").value < 18
 
 
 def test_without_time_the_list_and_what_was_proven_are_kept() -> None:
@@ -238,7 +269,7 @@ def test_no_prices_prove_more_than_the_best_schedule_of_an_order(given: Any, dat
         patch.setattr(configurations._Program, "whole_run", kept)
         by_order(release, gang, work, rates, gpus, np.array(ends))
     prices = np.array([data.draw(st.integers(0, 9)) for _ in jobs]) / 4
-    worths, _ = programs[0]._worths(prices)
+    worths, _ = programs[0]._worths(prices[:, None])
     assert programs[0]._bound(prices, worths, np.zeros(0))[1] <= rates @ ends + 1e-6
 
 
