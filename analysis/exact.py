@@ -9,8 +9,12 @@ them together, so that no solver has to know a proof, and none another paper's s
 2. the heuristics of :data:`PORTFOLIOS`, in their order and with seed 0, until one meets the bound;
 3. where none does, the full bound;
 4. for RAR-DDLS, a longer run of the laminar search, where time is left;
-5. where it is not met either, branch and bound, from the best solution and the bound; for RAR-DDLS
-   CP-SAT instead (:mod:`gangsched.solvers.ours.rar_ddls.cp_search`) where it is installed.
+5. where it is not met either, branch and bound, from the best solution and the bound: over windows
+   of ends for completion times, rewards and users on equal GPUs
+   (:mod:`gangsched.analysis.proofs.window_tree`), for RAR-DDLS by CP-SAT
+   (:mod:`gangsched.solvers.ours.rar_ddls.cp_search`) where it is installed, else of the model.
+
+Windows of up to 30 jobs are searched before 3, which then has a quarter of a limit that is left.
 
 The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
 time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have both bounds together.
@@ -32,6 +36,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -53,6 +58,8 @@ from ..solvers.result import Bound, Result, Stop
 from ..solvers.signature import solver as declared
 from .proofs.bound import MAKERS, Effort, no_weaker, strengthened
 from .proofs.verify import verify_bound
+from .proofs.window_goals import Goal, goal_of
+from .proofs.window_tree import Search
 
 __all__ = ["solve_exact"]
 
@@ -60,6 +67,8 @@ log = logging.getLogger("gangsched")
 
 #: of a time limit: what the heuristics may take at most, and again what the bounds may
 SHARE = 0.25
+#: jobs up to which windows are searched before all bounds are found
+FEW = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +330,9 @@ def solve_exact(
         known.prove("quick")
         if auto:
             known.run_portfolio()
+        goal = goal_of(problem) if params == ExactParams(warm_start=params.warm_start) else None
+        if goal is not None and known.solution is not None and not known.met:
+            return _by_windows(known, goal)
         if not known.met:
             known.prove("standard", "full")
         if auto and not known.met:
@@ -343,6 +355,41 @@ def solve_exact(
         if params.form is not None or known.solution is None:
             raise
         return known.result(Stop.COMPLETED, note=str(error))
+
+
+def _by_windows(known: _Known, goal: Goal) -> Result[Any]:
+    """The result of branch and bound over windows of ends, and of all bounds where that is open."""
+    problem, started, limit = known.problem, known.history.started, known.time_limit
+    few = goal.gangs.size <= FEW
+    if not few:
+        known.prove("standard", "full")
+    end = math.inf if limit is None else started + limit * (1 - SHARE if few else 1)
+
+    def take(solution: Any) -> bool:
+        known.take("ends in windows", solution)
+        return known.solution is solution
+
+    def noted(value: Fraction) -> None:
+        known.history.note(bound=number(value))
+
+    def number(value: Fraction) -> float:
+        if value.denominator == 1 and problem.integral:
+            return int(value)
+        return float(value)
+
+    search = Search(goal, known.solution, take, lambda: time.perf_counter() >= end, noted)
+    stop = Stop.COMPLETED
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    if search.nodes and math.isfinite(search.least):
+        known.accept(search.proven(number))
+    if stop is not Stop.INTERRUPTED and not known.met:
+        stop = Stop.COMPLETED if limit is None or not search.waiting else Stop.TIME_LIMIT
+        if few:
+            known.prove("standard", "full")
+    return known.result(stop, branches=search.nodes)
 
 
 def _by_cp_sat(problem: Problem[Any], params: ExactParams) -> bool:

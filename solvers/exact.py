@@ -26,7 +26,7 @@ from ..formulations.problem import Model, NoModel, Problem, Sense
 from .backends import check, named
 from .highs import EXACT, load, new, run_interruptibly, start_from
 from .history import History
-from .result import Bound, Result, Stop
+from .result import Bound, Result, Stop, is_proven
 
 log = logging.getLogger("gangsched")
 
@@ -215,7 +215,8 @@ def branch_and_bound(
 
 def meets(problem: Problem[Any], solution: Any, bound: Bound) -> bool:
     """Whether no solution can be better than this one."""
-    return _worse(problem, problem.objective(solution), bound.value) <= 0
+    objective = problem.objective(solution)
+    return _worse(problem, objective, bound.value) <= 0 or is_proven(objective, bound)
 
 
 def _goal(

@@ -26,12 +26,14 @@ from .facts import Facts
 from .history import Entry, settled
 
 S = TypeVar("S")
+#: up to which part of an objective that is a float a bound proves it
+TOLERANCE = 1e-9
 
 
 class Status(Enum):
     """What is in hand."""
 
-    OPTIMAL = "optimal"  #: a solution, and a bound that equals its objective
+    OPTIMAL = "optimal"  #: a solution, and a bound that is its objective, of floats up to 1e-9
     FEASIBLE = "feasible"  #: a solution
     INFEASIBLE = "infeasible"  #: proof that there is none
     UNBOUNDED = "unbounded"  #: proof that there is no best one
@@ -89,6 +91,21 @@ class Bound:
     def __reduce__(self) -> tuple[Any, ...]:
         certificate = None if self.certificate is None else dict(self.certificate)
         return Bound, (self.value, self.method, certificate)
+
+
+def is_proven(objective: float | None, bound: Bound | None) -> bool:
+    """Whether the bound is the objective, of floats up to :data:`TOLERANCE`.
+
+    Examples
+    --------
+    >>> is_proven(12, Bound(11, "area")), is_proven(1.5, Bound(1.5 - 1e-10, "area"))
+    (False, True)
+    """
+    if objective is None or bound is None:
+        return False
+    distance = abs(objective - bound.value)
+    whole = isinstance(objective, int) and isinstance(bound.value, int)
+    return distance == 0 or (not whole and distance <= TOLERANCE * abs(objective))
 
 
 def _number(owner: str, name: str, value: Any) -> float:
@@ -194,7 +211,7 @@ class Result(Generic[S]):
             raise self._wrong(f"status={status.value} {'with' if has else 'without'} a solution")
         if self.stop is Stop.PROVEN and status in (Status.FEASIBLE, Status.UNKNOWN):
             raise self._wrong(f"stop=proven with status={status.value}")
-        if status is Status.OPTIMAL and self.gap != 0:
+        if status is Status.OPTIMAL and not is_proven(self.objective, self.bound):
             raise self._wrong(f"status=optimal with gap={self.gap}")
 
     def _wrong(self, text: str) -> ValueError:
@@ -258,8 +275,7 @@ class Result(Generic[S]):
             if infeasible:
                 raise AssertionError(f"bug in solver {solver}: infeasible with a feasible solution")
             objective = problem.objective(solution)
-            proven = bound is not None and bound.value == objective
-            status = Status.OPTIMAL if proven else Status.FEASIBLE
+            status = Status.OPTIMAL if is_proven(objective, bound) else Status.FEASIBLE
         info = {**more.pop("info", {}), "versions": versions()}
         improved: tuple[Entry, ...] = ()
         if history is not None:

@@ -311,7 +311,7 @@ def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats, since: in
         "times": (area.edges + since).tolist(),
         "first": dual.first.tolist(),
         "counts": np.diff(dual.ptr).tolist(),
-        "prices": _packed(whole),
+        "prices": packed(whole),
         "scale": unit.numerator,
     }
     if problem.mixed:
@@ -319,7 +319,7 @@ def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats, since: in
     return price_bounded(problem, METHOD, proof, Fraction(total, more) / scale)
 
 
-def _packed(values: Ints) -> str:
+def packed(values: Ints) -> str:
     """Numbers as text: all lowest bytes, all next ones, and so on, compressed."""
     places = values.astype("<i8").view(np.uint8).reshape(-1, 8).T
     return b64encode(compress(places.tobytes(), 9)).decode("ascii")

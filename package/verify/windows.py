@@ -25,6 +25,10 @@ leaf has the fields of the certificate "job prices": "times", "first", "counts",
 "scale" S, of which a price has q / S. If its bound is no better than the target at every leaf, no
 schedule is. Bounds are rounded to the next value that an objective can have, and so is the target.
 
+A node with prices may also be narrowed: it has the windows "low" and "high" and one child, "then":
+[x], whose windows lie in these too. No better schedule may be left out: with any end of a job
+outside of them instead of its cheapest one, the bound is no better than the target.
+
 - Completion times: f_j(C) is w_j C, w_j (C - r_j) or w_j (C - r_j) / p_j, and no other job costs
   less than alone. With rate_j = w_j or w_j / p_j,
 
@@ -50,13 +54,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
 from . import completion_time, deadline_rewards, fairness
-from .fields import MOST_PACKED, Refused, integer, integers, item
+from .fields import MOST_PACKED, Refused, integer, integers, item, to_float
 
 __all__ = ["COMPLETION_RULES", "REWARD_RULES", "SHARING_RULES"]
 
@@ -66,6 +71,10 @@ Number = int | Fraction
 Piece = tuple[int, int, int]
 #: an entry of a list, and what becomes of it
 Change = tuple[list[Any], int, Any]
+#: the least cost of a job in a window, None where no end is possible; whether it must end
+Costs = Callable[["Leaf", int, tuple[int, int], bool], Fraction | None]
+#: whether such a sum of costs leaves room for something better than the target
+Better = Callable[["Leaf", Fraction], bool]
 
 
 # --- the tree -------------------------------------------------------------------------------------
@@ -80,13 +89,25 @@ class Windows:
     must: list[bool]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Leaf:
     """Windows, prices, and all fields."""
 
     windows: Windows
     prices: completion_time.JobPrices
     fields: Mapping[str, Any]
+    _worth: int | None = None
+
+    @cached_property
+    def scale(self) -> int:
+        """S."""
+        return integer(self.fields, "scale", 1)
+
+    def worth(self, gangs: Mapping[int, int], gpus: int) -> int:
+        """The sum of all V(t)."""
+        if self._worth is None:
+            self._worth = self.prices.worth(gangs, gpus)
+        return self._worth
 
     def pieces(self, j: int, begin: int, end: int) -> Iterator[Piece]:
         """Yield the prices of job j in [begin, end), which are 0 where there are none."""
@@ -96,7 +117,9 @@ class Leaf:
             if max(a, begin) < min(b, end):
                 yield max(a, begin), min(b, end), price
 
-    def least_cost(self, j: int, release: int, need: int, rate: int, unit: int) -> int | None:
+    def least_cost(
+        self, j: int, within: tuple[int, int], release: int, need: int, rate: int, unit: int
+    ) -> int | None:
         """Return the least of rate (C - release) + unit kappa_j(C); None where no C is possible.
 
         Let the last second be e = C - 1. While e moves through seconds of one price, each that it
@@ -104,7 +127,7 @@ class Leaf:
         cheaper. So the cost changes linearly until all that is held at one price is replaced, and
         is looked at there, and at the first and last e of a price and of the window.
         """
-        low, high = max(self.windows.low[j], release + need), self.windows.high[j]
+        low, high = max(within[0], release + need), within[1]
         if not need:
             return rate * (low - release) if low <= high else None
         held, paid, missing = list[tuple[int, int]](), 0, need - 1  # (-price, seconds), a heap
@@ -144,7 +167,7 @@ def _target(certificate: Mapping[str, Any]) -> Fraction:
 
 
 def _check_leaves(
-    certificate: Mapping[str, Any], windows: Windows, falls_short: Callable[[Leaf], bool]
+    certificate: Mapping[str, Any], windows: Windows, costs: Costs, better: Better
 ) -> None:
     """Refuse what is no tree, or has a leaf that falls short of the target.
 
@@ -166,9 +189,9 @@ def _check_leaves(
         try:
             if not isinstance(node, Mapping):
                 raise Refused("it is no object")
-            if "then" in node:
+            if "then" in node and "low" not in node:
                 j, at = item(node, "job", len(low)), integer(node, "at")
-                first, second = _children(node, range(number + 1, len(nodes)), found)
+                first, second = _children(node, 2, range(number + 1, len(nodes)), found)
                 again: list[Change] = [(high, j, high[j]), (must, j, must[j])]
                 steps += [
                     (None, [(low, j, low[j])]),
@@ -180,7 +203,11 @@ def _check_leaves(
             size += leaf.prices.size
             if size > MOST_PACKED:
                 raise Refused(f"there are more than {MOST_PACKED} prices up to here")
-            if falls_short(leaf):
+            if "low" in node:
+                (child,) = _children(node, 1, range(number + 1, len(nodes)), found)
+                before, after = _narrowed(leaf, costs, better)
+                steps += [(None, before), (child, after)]
+            elif _falls_short(leaf, costs, better):
                 raise Refused("it falls short of the target")
         except Refused as error:
             raise Refused(f"nodes[{number}]: {error}") from None
@@ -188,9 +215,44 @@ def _check_leaves(
         raise Refused(f"nodes: {len(nodes) - len(found)} of {len(nodes)} are no children")
 
 
-def _children(node: Mapping[str, Any], later: range, found: set[int]) -> list[int]:
-    """Both children, which are later nodes and nobody else's."""
-    children = integers(node["then"], "then", count=2, what="children")
+def _falls_short(leaf: Leaf, costs: Costs, better: Better) -> bool:
+    """Whether a better schedule may be left."""
+    total, windows = Fraction(0), leaf.windows
+    for j, within in enumerate(zip(windows.low, windows.high, strict=True)):
+        least = costs(leaf, j, within, windows.must[j])
+        if least is None:
+            return False
+        total += least
+    return better(leaf, total)
+
+
+def _narrowed(leaf: Leaf, costs: Costs, better: Better) -> tuple[list[Change], list[Change]]:
+    """What to set back, and what to change, where a leaf's windows are narrowed."""
+    windows, before, after = leaf.windows, list[Change](), list[Change]()
+    count = len(windows.low)
+    low, high = (
+        integers(leaf.fields.get(name), name, count=count, what="jobs") for name in ("low", "high")
+    )
+    least = []
+    for j, within in enumerate(zip(windows.low, windows.high, strict=True)):
+        cost = costs(leaf, j, within, windows.must[j])
+        if cost is None:  # no schedule is left
+            return before, after
+        least.append(cost)
+    total = sum(least, Fraction(0))
+    for j, (a, b) in enumerate(zip(windows.low, windows.high, strict=True)):
+        for outside in ((a, min(b, low[j] - 1)), (max(a, high[j] + 1), b)):
+            cost = costs(leaf, j, outside, True)
+            if cost is not None and better(leaf, total - least[j] + cost):
+                raise Refused(f"job {j} may end in {outside[0]} to {outside[1]}")
+        before += [(windows.low, j, a), (windows.high, j, b)]
+        after += [(windows.low, j, max(a, low[j])), (windows.high, j, min(b, high[j]))]
+    return before, after
+
+
+def _children(node: Mapping[str, Any], count: int, later: range, found: set[int]) -> list[int]:
+    """All children, which are later nodes and nobody else's."""
+    children = integers(node.get("then"), "then", count=count, what="children")
     for child in children:
         if child not in later or child in found:
             raise Refused(f"then: {child} is no later node, or another child")
@@ -214,18 +276,17 @@ def completions(problem: completion_time.GangProblem, certificate: Mapping[str, 
     spare = target - since - sum(w * p for w, p in zip(rates, problem.seconds, strict=True))
     latest = [end + floor(spare / rate) for end, rate in zip(alone, rates, strict=True)]
 
-    def falls_short(leaf: Leaf) -> bool:
-        scale = integer(leaf.fields, "scale", 1)
-        cost = since * scale - leaf.prices.worth(gangs, problem.gpus)
-        for j, unit in enumerate(units):
-            times = problem.releases[j], problem.seconds[j]
-            least = leaf.least_cost(j, *times, scale * problem.weights[j], unit)
-            if least is None:
-                return False
-            cost += Fraction(least, unit)
-        return problem.rounded(problem.scale * cost / scale) < target
+    def costs(leaf: Leaf, j: int, within: tuple[int, int], must: bool) -> Fraction | None:
+        weight = leaf.scale * problem.weights[j]
+        times = problem.releases[j], problem.seconds[j]
+        least = leaf.least_cost(j, within, *times, weight, units[j])
+        return None if least is None else Fraction(least, units[j])
 
-    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), falls_short)
+    def better(leaf: Leaf, total: Fraction) -> bool:
+        cost = since * leaf.scale + total - leaf.worth(gangs, problem.gpus)
+        return problem.rounded(problem.scale * cost / leaf.scale) < target
+
+    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), costs, better)
     return problem.rounded(problem.scale * target)
 
 
@@ -240,22 +301,20 @@ def rewards(problem: deadline_rewards.DeadlineProblem, certificate: Mapping[str,
     ]
     latest = [max((end for end, _ in steps), default=0) for steps in ends]
 
-    def falls_short(leaf: Leaf) -> bool:
-        scale, windows = integer(leaf.fields, "scale", 1), leaf.windows
-        total = Fraction(leaf.prices.worth(gangs, problem.gpus))
-        for j, steps in enumerate(ends):
-            gains = [] if windows.must[j] else [Fraction(0)]
-            for end, value in steps:
-                if windows.low[j] <= end <= windows.high[j]:
-                    paid = _cheapest(leaf.pieces(j, problem.releases[j], end), problem.work[j])
-                    gains += [] if paid is None else [scale * value - paid]
-            if not gains:
-                return False
-            total += max(gains)
-        return floor(total / scale / unit) * unit > target
+    def costs(leaf: Leaf, j: int, within: tuple[int, int], must: bool) -> Fraction | None:
+        found = [] if must else [Fraction(0)]
+        for end, value in ends[j]:
+            if within[0] <= end <= within[1]:
+                paid = _cheapest(leaf.pieces(j, problem.releases[j], end), problem.work[j])
+                found += [] if paid is None else [paid - leaf.scale * value]
+        return min(found, default=None)
+
+    def better(leaf: Leaf, total: Fraction) -> bool:
+        won = leaf.worth(gangs, problem.gpus) - total
+        return floor(won / leaf.scale / unit) * unit > target
 
     root = Windows(problem.releases.copy(), latest, [False] * len(gangs))
-    _check_leaves(certificate, root, falls_short)
+    _check_leaves(certificate, root, costs, better)
     return floor(target / unit) * unit
 
 
@@ -275,6 +334,7 @@ def worst_user(cluster: fairness.SharingProblem, certificate: Mapping[str, Any])
     target, gangs = _target(certificate), dict(enumerate(cluster.gangs))
     users = [(jobs, *fairness.terms(cluster, user, jobs)) for user, jobs in cluster.members.items()]
     alone = [r + p for r, p in zip(cluster.releases, cluster.work, strict=True)]
+    owner = {j: u for u, (jobs, _, _) in enumerate(users) for j in jobs}
     latest = alone.copy()
     for jobs, less, over in users:
         spare = floor(target * over) + less - sum(cluster.work[j] for j in jobs)
@@ -284,24 +344,25 @@ def worst_user(cluster: fairness.SharingProblem, certificate: Mapping[str, Any])
     def rounded(ratio: Fraction) -> Fraction:
         return min(Fraction(ceil(ratio * over), over) for _, _, over in users)
 
-    def falls_short(leaf: Leaf) -> bool:
-        given = leaf.fields.get("weights")
-        weights = integers(given, "weights", count=len(users), what="users")
-        cost, divisor = -leaf.prices.worth(gangs, cluster.gpus), 0
-        for weight, (jobs, less, over) in zip(weights, users, strict=True):
-            cost -= weight * less
-            divisor += weight * over
-            for j in jobs:
-                least = leaf.least_cost(j, cluster.releases[j], cluster.work[j], weight, 1)
-                if least is None:
-                    return False
-                cost += least
+    def weights(leaf: Leaf) -> list[int]:
+        return integers(leaf.fields.get("weights"), "weights", count=len(users), what="users")
+
+    def costs(leaf: Leaf, j: int, within: tuple[int, int], must: bool) -> Fraction | None:
+        weight = weights(leaf)[owner[j]]
+        least = leaf.least_cost(j, within, cluster.releases[j], cluster.work[j], weight, 1)
+        return None if least is None else Fraction(least)
+
+    def better(leaf: Leaf, total: Fraction) -> bool:
+        pairs = list(zip(weights(leaf), users, strict=True))
+        divisor = sum(weight * over for weight, (_, _, over) in pairs)
         if not divisor:
             raise Refused("weights are all 0")
-        return rounded(Fraction(cost, divisor)) < target
+        cost = total - leaf.worth(gangs, cluster.gpus)
+        cost -= sum(weight * less for weight, (_, less, _) in pairs)
+        return rounded(cost / divisor) < target
 
-    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), falls_short)
-    return rounded(target)
+    _check_leaves(certificate, Windows(alone, latest, [True] * len(gangs)), costs, better)
+    return to_float(rounded(target))
 
 
 KIND = "completions in windows"

@@ -152,7 +152,7 @@ def priced_schedule(
         problem.instance.cluster.gpus, np.random.default_rng(seed).random((moves, DRAWS)),
     )  # fmt: skip
     numbers = np.array([j for j, _, _ in chosen], dtype=np.int64)
-    return _on_nodes(problem, pieces, np.repeat(numbers, count))
+    return on_nodes(problem, pieces, np.repeat(numbers, count))
 
 
 def _edges(low: int, high: int, times: Sequence[int], prices: Sequence[int]) -> tuple[Ints, Ints]:
@@ -164,7 +164,7 @@ def _edges(low: int, high: int, times: Sequence[int], prices: Sequence[int]) -> 
     return np.array(edges, dtype=np.int64), np.array(order, dtype=np.int64)
 
 
-def _on_nodes(problem: DeadlineRewards, pieces: Ints, job: Ints) -> Schedule:
+def on_nodes(problem: DeadlineRewards, pieces: Ints, job: Ints) -> Schedule:
     """The pieces of jobs as segments on nodes."""
     start, end = pieces[:, 0].copy(), pieces[:, 1].copy()
     gang = np.array([one.gpus for one in problem.jobs], dtype=np.int64)[job]
