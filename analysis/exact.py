@@ -138,7 +138,10 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("end-order", "ours.end_order.end_order"),
         _Heuristic("configuration-lp", "ours.configurations.configuration_lp"),
     ),
-    SharingIncentive: (_Heuristic("user-order", "ours.user_order.user_order"),),
+    SharingIncentive: (
+        _Heuristic("user-order", "ours.user_order.user_order"),
+        _Heuristic("end-order", "ours.end_order.user_end_order"),
+    ),
     DeadlineRewards: (
         _Heuristic("reward-list", "ours.preemptive_lists.reward_list"),
         _Heuristic("reward-search", "ours.reward_pool.reward_search", most=10_000),

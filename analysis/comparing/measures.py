@@ -30,6 +30,7 @@ from ...solvers.ours.end_order import annealed_order, tries_of
 from ...solvers.ours.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.ours.pool import run_pool, schedule_of
 from ...solvers.ours.reward_pool import priced_schedule
+from ...solvers.ours.user_order import Members
 from ...solvers.result import Bound, Stop
 from ..driving.speeds import models_of
 from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
@@ -208,7 +209,10 @@ def most_revenue(
 def least_worst(
     problem: SharingIncentive, bound: Bound, effort: Effort, on_progress: Progress | None = None
 ) -> KnownSchedule | None:
-    """Return the best of the schedules from which the bound began; at full effort annealed."""
+    """Return the best of the schedules from which the bound began; at full effort annealed.
+
+    For 300 jobs at most the order of its ends is annealed too.
+    """
     made = SCHEDULES[SharingIncentive][effort]
     if not made["rounds"]:
         return None
@@ -218,7 +222,11 @@ def least_worst(
         return _checked(problem, schedule_of(problem.flow, begun.run), order)
     how = Annealing(tries, work=USERS_WORK, on_progress=on_progress)
     run = annealed_users(problem, begun, how=how)
-    return _checked(problem, schedule_of(problem.flow, run), f"{order}, annealed", run.stop)
+    order, orders = f"{order}, annealed", replace(how, tries=tries_of(len(problem.jobs)))
+    if orders.tries and run.stop is Stop.COMPLETED:
+        run = annealed_order(problem.flow, run, orders, Members.of(problem))
+        order = f"{order}, then its ends"
+    return _checked(problem, schedule_of(problem.flow, run), order, run.stop)
 
 
 #: by problem, what finds the best schedule that is shown beside a bound
