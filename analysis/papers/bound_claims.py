@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .claim import Claim, Mutant, Sides, claims_of, less
+from .claim import Claim, Sides, claims_of, less
 
 __all__ = ["BOUNDS", "PricedGangs"]
 
@@ -191,37 +191,12 @@ def _in_windows(case: PricedGangs, last: int = 1) -> Sides | None:
     return Sides(case.window_bound(last), best) if best < LATE else None
 
 
-proved, _, _ = claims_of("")
+claim = claims_of("", __name__)
 
-# id, place, statement, evidence, check, draw
 BOUNDS: tuple[Claim[Any], ...] = (
-    proved("gpu-prices", "ours",
-        "At any prices of GPU time the jobs' least costs, less what all GPUs are worth, are at "
-        "most the sum of flow times of any schedule.",
-        "what runs is worth at most what all GPUs are",
-        _proves, partial(_draw, own=False),
-        assumptions="gangs may be paused, and fit wherever enough GPUs are free",
-        mutant=Mutant(statement="less what all GPUs but one are worth",
-            check=partial(_proves, taken=1))),
-    proved("job-prices", "ours",
-        "At any prices of the jobs' time their least costs, less what the dearest sets that fit "
-        "are worth, are at most the sum of flow times of any schedule.",
-        "what runs is a set that fits",
-        _proves, partial(_draw, own=True), assumptions="as gpu-prices",
-        mutant=Mutant(statement="sets that fit with a GPU to spare",
-            check=partial(_proves, taken=1))),
-    proved("job-prices-stronger", "ours",
-        "With g_j times the price of a GPU as the price of job j, the second bound is at least "
-        "the first.",
-        "a set that fits has at most M GPUs",
-        _stronger, partial(_draw, own=False), assumptions="as gpu-prices",
-        mutant=Mutant(statement="greater by 1", sides=less(1))),
-    proved("windows", "ours",
-        "At any prices of the jobs' time their least costs with an end in their windows, the last "
-        "second before it paid for, less what the dearest sets that fit are worth, are at most the "
-        "sum of flow times of any schedule with such ends.",
-        "a job runs in the second before its end, and what runs is a set that fits",
-        _in_windows, partial(_draw, own=True, windows=True), assumptions="as gpu-prices",
-        mutant=Mutant(statement="the last two seconds are paid for",
-            check=partial(_in_windows, last=2))),
+    claim("gpu-prices", _proves, partial(_draw, own=False), mutant=partial(_proves, taken=1)),
+    claim("job-prices", _proves, partial(_draw, own=True), mutant=partial(_proves, taken=1)),
+    claim("job-prices-stronger", _stronger, partial(_draw, own=False), stronger=less(1)),
+    claim("windows", _in_windows, partial(_draw, own=True, windows=True),
+        mutant=partial(_in_windows, last=2)),
 )  # fmt: skip

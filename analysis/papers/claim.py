@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import partial
+from importlib.resources import files
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
@@ -195,21 +196,38 @@ class Claim(Generic[C]):
         return self.source.startswith("ours") or self.source.endswith(("corrected", "restricted"))
 
 
-def claims_of(paper: str) -> tuple[Callable[..., Claim[Any]], ...]:
-    """Return what makes proved, refuted and observed claims of a paper, or of ours at a place."""
+def claims_of(paper: str, module: str) -> Callable[..., Claim[Any]]:
+    """Return what makes a paper's claims, or ours at a place, with the words beside a module.
+
+    They are in a file of the module's name that ends in .toml, by claim: its verdict, place,
+    statement, evidence and assumptions, what its mutant says, and why that is loose.
+    """
+    package, _, name = module.rpartition(".")
+    words = tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
 
     def claim(
-        verdict: Verdict, id: str, place: str, statement: str, evidence: str,
-        check: Callable[[Any], Sides | None], draw: Callable[[np.random.Generator], Any],
+        id: str,
+        check: Callable[[Any], Sides | None],
+        draw: Callable[[np.random.Generator], Any],
+        *,
+        mutant: Callable[[Any], Sides | None] | None = None,
+        stronger: Callable[[Sides], Sides] | None = None,
         **more: Any,
-    ) -> Claim[Any]:  # fmt: skip
+    ) -> Claim[Any]:
+        """Make a claim; its mutant's sides are those on a case, or by the claim's own."""
+        said = dict(words[id])
+        verdict, place = Verdict(said.pop("verdict")), said.pop("place")
         source = place if place.startswith("ours") else f"{paper}, {place}"
-        return Claim(
-            id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
-            check=check, draw=draw, **more,
-        )  # fmt: skip
+        if "mutant" in said:
+            more["mutant"] = Mutant(
+                statement=said.pop("mutant"),
+                loose=said.pop("loose", ""),
+                check=mutant,
+                sides=stronger,
+            )
+        return Claim(id=id, source=source, verdict=verdict, check=check, draw=draw, **said, **more)
 
-    return tuple(partial(claim, verdict) for verdict in Verdict)
+    return claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

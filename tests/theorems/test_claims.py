@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import replace
 from fractions import Fraction
 
@@ -100,6 +101,12 @@ def test_a_loose_claim_is_shown_while_its_mutant_lives() -> None:
     assert row.worst.tightness == 0.45
     dies = Mutant(statement="a third", sides=times(Fraction(1, 3)), loose="so")
     assert not run(replace(wide, mutant=dies)).confirmed
+
+
+def test_all_words_are_of_a_claim() -> None:
+    files = (ROOT / "analysis" / "papers").rglob("*claims.toml")
+    words = [claim for file in files for claim in tomllib.loads(file.read_text("utf-8"))]
+    assert sorted(words) == sorted(CLAIMS)
 
 
 def test_with_fewer_draws_fewer_have_to_be_strict() -> None:

@@ -22,7 +22,7 @@ from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import Trade, trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
-from ..claim import Claim, Mutant, Sides, claims_of, less, nearest, times
+from ..claim import Claim, Sides, claims_of, less, nearest, times
 from .tiny import SPEEDS, Auction, Lie, draw_lie, draw_market, gains, two_models, usable
 
 PAPER = "Chaudhary et al. 2020"
@@ -212,123 +212,55 @@ def _no_difference(sides: Sides) -> Sides:
     return Sides(sides.right, sides.left * (1 + 2 * ROUNDING))
 
 
-proved, refuted, _ = claims_of(PAPER)
+claim = claims_of(PAPER, __name__)
 
-# id, place, statement, evidence, check, draw
 #: claims on trading, for one catalogue with the paper's others
 TRADING: tuple[Claim[Any], ...] = (
-    proved("trading-fair-share", "Section 3.4",
-        "Each user in a trade is still guaranteed its fair share: U_u >= f_u.",
-        "b gains q S_bs (r_b - p), a gains q S_as (p - r_a), and r_a <= p <= r_b",
-        _fair, draw_market, samples=200,
-        assumptions="speeds are true, and users can use any number of GPUs",
-        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
-    refuted("trading-fair-share-demand", "Section 3.4",
-        "The same where users have a finite number of jobs.",
-        "who sells a fast GPU for several slow ones may have no jobs for them",
-        partial(_fair, capped=False), partial(draw_market, demand=True),
+    claim("trading-fair-share", _fair, draw_market, samples=200, stronger=A_HUNDREDTH_MORE),
+    claim("trading-fair-share-demand", partial(_fair, capped=False),
+        partial(draw_market, demand=True),
         counterexamples={
             "one job each": lambda: two_models(1, 1, (1.25, 6.25), demand=[1, 1]),
             "24 jobs of A in Table 3": lambda: replace(table_3(), demand=np.full(3, 24.0))}),
-    proved("trading-fair-share-cap", "Section 3.4, corrected",
-        "It holds for any demands if nobody is sold more GPUs than it can use.",
-        "all GPUs are used, as before",
-        _fair, partial(draw_market, demand=True), samples=200,
-        assumptions="speeds are true",
-        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
-    proved("trading-fair-share-others", "Section 3.4",
-        "Whatever others report, colluding or not, a user that reports its true "
-        "speeds has its fair share.",
-        "p lies between its own ratio and another one",
-        _others, draw_lie, samples=200,
-        mutant=Mutant(statement="who trades has a hundredth more", sides=A_HUNDREDTH_MORE)),
-    refuted("trading-increase", "Section 3.5, Trading",
-        "Each trade increases efficiency by the difference of the speed-ups: the sum "
-        "of all U_u rises by q (r_b - r_a).",
-        "it rises by q (S_bs (r_b - p) + S_as (p - r_a)); a user's unit is its own GPU",
-        _added, draw_market,
+    claim("trading-fair-share-cap", _fair, partial(draw_market, demand=True), samples=200,
+        stronger=A_HUNDREDTH_MORE),
+    claim("trading-fair-share-others", _others, draw_lie, samples=200, stronger=A_HUNDREDTH_MORE),
+    claim("trading-increase", _added, draw_market,
         counterexamples={"P40 for V100": lambda: GpuMarket(
             np.array([8, 4]), np.array([[1.17, 1.25], [3.17, 5.14]]))}),
-    proved("trading-increase-reference", "Section 3.5, Trading, restricted",
-        "It does with two models if speeds are relative to the slow one.",
-        "S_as = S_bs = 1",
-        _added, partial(draw_market, models=2, k80=True),
-        mutant=Mutant(statement="by a tenth more", sides=times(Fraction(11, 10)))),
-    proved("trading-monotone", "Section 3.5, Trading, corrected",
-        "Each trade raises the sum of all U_u, by q min(S_as, S_bs) (r_b - r_a) or "
-        "more.",
-        "S_bs (r_b - p) + S_as (p - r_a) >= min(S_as, S_bs) (r_b - r_a) > 0",
-        _increase, partial(draw_market, demand=True), samples=200,
-        assumptions="speeds are true, demands are kept",
-        mutant=Mutant(statement="max in place of min", check=partial(_increase, larger=True))),
-    proved("trading-few", "ours",
-        "With two models and no demands, at most N_f + U - 2 trades of at most one "
-        "GPU are made, if any: N_f fast GPUs, U users.",
-        "buyers come by falling ratio, sellers by rising; who has bought never sells",
-        _few, _draw_small_market, samples=200,
-        mutant=Mutant(statement="at most N_f + U - 3", sides=less(1))),
-    proved("trading-finite", "ours",
-        "Trading ends, after no more trades than what is to be gained by q_min times "
-        "the least of min(S_as, S_bs) (r_b - r_a) > 0.",
-        "trading-monotone, with at least q_min GPUs a trade",
-        _finite, partial(draw_market, demand=True), samples=200,
-        mutant=Mutant(statement="half of it",
-            sides=times(Fraction(1, 2)),
-            loose="trades are of up to one GPU, and the bound counts as if all were of q_min")),
-    refuted("trading-optimal", "Section 3.4",
-        "Overall efficiency is maximised: no division with U_u >= f_u has a larger "
-        "sum.",
-        "what is paid above the seller's ratio lets the buyer run out of slow GPUs",
-        _optimal, draw_market, samples=40,
+    claim("trading-increase-reference", _added, partial(draw_market, models=2, k80=True),
+        stronger=times(Fraction(11, 10))),
+    claim("trading-monotone", _increase, partial(draw_market, demand=True), samples=200,
+        mutant=partial(_increase, larger=True)),
+    claim("trading-few", _few, _draw_small_market, samples=200, stronger=less(1)),
+    claim("trading-finite", _finite, partial(draw_market, demand=True), samples=200,
+        stronger=times(Fraction(1, 2))),
+    claim("trading-optimal", _optimal, draw_market, samples=40,
         counterexamples={
             "two users": lambda: two_models(20, 8, (1.25, 6.25)), "Table 3": table_3}),
-    proved("trading-below-optimum", "Section 3.4, corrected",
-        "It is no more than the linear program's.",
-        "the outcome is one of its solutions",
-        _below_optimum, partial(draw_market, demand=True), samples=60,
-        mutant=Mutant(statement="a hundredth less", sides=A_HUNDREDTH_MORE)),
-    refuted("trading-truthful", "Section 3.4",
-        "Every user achieves its best outcome by bidding its true preferences.",
-        "several GPUs are sold, for what bidders have, and both sides bid",
-        _lying, draw_lie, samples=200,
+    claim("trading-below-optimum", _below_optimum, partial(draw_market, demand=True), samples=60,
+        stronger=A_HUNDREDTH_MORE),
+    claim("trading-truthful", _lying, draw_lie, samples=200,
         counterexamples={
             "two users, the buyer at 1.3": lambda: Lie(_two(), 1, (1.0, 1.3)),
             "two users, the seller at 6": lambda: Lie(_two(), 0, (1.0, 6.0)),
             "Table 3, B at 6.2": lambda: Lie(table_3(), 1, (1.0, 6.2)),
             "four users, the second at 1.2": lambda: Lie(_four(), 1, (1.0, 1.2)),
             "four users, the last at 4.9": lambda: Lie(_four(), 3, (1.0, 4.9))}),
-    refuted("trading-slow-down", "Section 3.4",
-        "Artificially slowing down its jobs does not help a user.",
-        "jobs may be slowed down where their user will have no GPUs",
-        _lying, partial(draw_lie, real=True), samples=200,
+    claim("trading-slow-down", _lying, partial(draw_lie, real=True), samples=200,
         counterexamples={
             "three users, the second at 1.26": lambda: Lie(
                 two_models(60, 12, (1.25, 2, 6.25)), 1, (1.0, 1.26), real=True),
             "four users, the second at 1.2": lambda: Lie(_four(), 1, (1.0, 1.2), real=True)}),
-    proved("trading-truthful-auction", "Section 3.4, restricted",
-        "No bidder gains by a false ratio.",
-        "Vickrey 1961",
-        _auction, _draw_auction, samples=200,
-        assumptions="one user has all of at most one fast GPU, every bidder can pay all of it "
-        "at its own ratio, and two are above the seller's",
-        mutant=Mutant(statement="nor loses by one", sides=_no_difference)),
-    refuted("trading-seller-price", "Section 3.4",
-        "At the seller's ratio as the price it does not help either (the paper says "
-        "that it does).",
-        "who wins pays little, whatever it bids",
-        _lying, partial(draw_lie, real=True, price="seller"), samples=200,
+    claim("trading-truthful-auction", _auction, _draw_auction, samples=200,
+        stronger=_no_difference),
+    claim("trading-seller-price", _lying, partial(draw_lie, real=True, price="seller"), samples=200,
         counterexamples={
             "B at 6.5 in Table 3": lambda: Lie(
                 table_3(), 1, (5 / 6.5, 5.0), real=True, price="seller")}),
-    proved("nash-fair-share", "ours",
-        "Where weighted Nash welfare is largest, each user has its fair share.",
-        "tickets buy the fair share at the prices of the supplies",
-        _nash, partial(draw_market, users=5, models=3), samples=40,
-        assumptions="no demands",
-        mutant=Mutant(statement="a hundredth more", sides=A_HUNDREDTH_MORE)),
-    refuted("nash-fair-share-demand", "ours",
-        "The same with demands.",
-        "a user cannot spend its tickets on GPUs for which it has no jobs",
-        _nash, partial(draw_market, users=4, models=3, demand=True), samples=20,
+    claim("nash-fair-share", _nash, partial(draw_market, users=5, models=3), samples=40,
+        stronger=A_HUNDREDTH_MORE),
+    claim("nash-fair-share-demand", _nash, partial(draw_market, users=4, models=3, demand=True),
+        samples=20,
         counterexamples={"one job each": lambda: two_models(1, 1, (2, 3), demand=[1, 1])}),
 )  # fmt: skip

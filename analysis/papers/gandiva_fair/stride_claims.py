@@ -18,7 +18,7 @@ import numpy as np
 
 from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
-from ..claim import Claim, Mutant, Sides, claims_of, less, nearest, times
+from ..claim import Claim, Sides, claims_of, less, nearest, times
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -377,128 +377,51 @@ def _gang_lottery(seed: int) -> Sides:
     return Sides(float(abs(ran / quanta - case.fair()).max()), 0.03)
 
 
-proved, refuted, observed = claims_of(PAPER)
+claim = claims_of(PAPER, __name__)
 
-# id, place, statement, evidence, check, draw
 STRIDE: tuple[Claim[Any], ...] = (
-    proved("stride-table-2", "Section 3.1 and Table 2",
-        "Gang-aware stride gives the jobs of Table 2 exactly 2/3, 1/3 and 1/6 of the "
-        "time, in every 6 quanta.",
-        "after 6 quanta all passes are equal again; 4, 4, 2, 2, 1 and 1 runs",
-        _by_tickets, _draw_table_2, samples=20,
-        assumptions="strides per GPU, ties to the smaller gang; with or without a cap on debts",
-        mutant=Mutant(statement="in every 3 quanta",
-            check=lambda case: _by_tickets(replace(case, quanta=case.quanta - 3)))),
-    refuted("stride-table-2-ties", "Table 2, without a rule for ties",
-        "It does so however ties are broken.",
-        "with both 2-GPU jobs before both 1-GPU jobs others than those run, for ever",
-        _by_tickets, lambda rng: table_2(rng.permutation(6).tolist()),
-        assumptions="a fixed order of the jobs",
+    claim("stride-table-2", _by_tickets, _draw_table_2, samples=20,
+        mutant=lambda case: _by_tickets(replace(case, quanta=case.quanta - 3))),
+    claim("stride-table-2-ties", _by_tickets, lambda rng: table_2(rng.permutation(6).tolist()),
         counterexamples={
             "larger first": lambda: table_2((4, 5, 2, 3, 0, 1)),
             "2-GPU jobs first": lambda: table_2((2, 3, 0, 1, 4, 5), quanta=12)}),
-    refuted("stride-table-2-printed", "Section 3.1 as printed, and Table 2",
-        "It does so with strides that are inversely proportional to a job's tickets.",
-        "equal strides are equal numbers of runs: 2, 2, 2, 2, 2 and 1",
-        _by_tickets, lambda rng: replace(_draw_table_2(rng), normalised=False), samples=20,
+    claim("stride-table-2-printed", _by_tickets,
+        lambda rng: replace(_draw_table_2(rng), normalised=False), samples=20,
         counterexamples={"Table 2": lambda: replace(table_2(), normalised=False)}),
-    proved("stride-delay", "Section 3.1",
-        "No run of any job comes later than under stride scheduling of one job a "
-        "quantum; the paper says, at most one quantum later. So nobody starves.",
-        "the k-th run has the same pass in both, and the least pass always runs",
-        _delay, lambda rng: _draw_gangs(rng, skips=bool(rng.integers(2))),
-        assumptions="jobs that stay; debts not capped, or never all fit at once",
-        mutant=Mutant(statement="each but the very first comes a quantum earlier", sides=less(1))),
-    refuted("stride-delay-fluid", "Section 3.1",
-        "No job is ever more than one quantum behind its fair share of the time.",
-        "gangs that cannot run side by side cannot all have theirs: it grows for ever",
-        _lag, _draw_gangs,
-        assumptions="jobs that stay; fair shares are tickets, at most all of the time",
+    claim("stride-delay", _delay, lambda rng: _draw_gangs(rng, skips=bool(rng.integers(2))),
+        stronger=less(1)),
+    claim("stride-delay-fluid", _lag, _draw_gangs,
         counterexamples={
             "2 + 2 on 3": lambda: StrideGangs(3, (2, 2), (1, 1)),
             "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1))}),
-    refuted("stride-skipped", "Section 3.1",
-        "A job that is skipped has the least pass in the next quantum, and runs then.",
-        "those that run instead may still have less than it afterwards",
-        _skipped, _draw_gangs,
-        assumptions="jobs that stay",
+    claim("stride-skipped", _skipped, _draw_gangs,
         counterexamples={
             "1 + 2 on 2": lambda: StrideGangs(2, (1, 2), (1, 1)),
             "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1)),
             "five jobs on 4": lambda: StrideGangs(4, (4, 1, 1, 4, 4), (3, 8, 1, 5, 1))}),
-    refuted("stride-idle", "Section 3.3",
-        "With a job of 1 GPU and a job of the whole server, of equal tickets, GPUs "
-        "idle in every second quantum.",
-        "the narrow job runs M times as often: in M of M + 1; half with printed strides",
-        _idle, _draw_one_and_all, samples=10,
-        assumptions="strides per GPU",
+    claim("stride-idle", _idle, _draw_one_and_all, samples=10,
         counterexamples={"1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1))}),
-    refuted("stride-debt", "Section 3.1, Algorithm 1",
-        "A job waits for a newcomer with the same gang and tickets for one quantum at "
-        "most, however long it ran before.",
-        "what it ran beside a job with more tickets is charged, though nobody wanted it",
-        lambda case: Sides(case.waits(), 1), _draw_debt,
-        assumptions="1 GPU each, beside a job of M - 1",
+    claim("stride-debt", lambda case: Sides(case.waits(), 1), _draw_debt,
         counterexamples={"100 quanta": lambda: Debt(4, 300, 100)}),
-    proved("stride-debt-capped", "Section 3.1, corrected",
-        "The same if after quanta in which all ran no pass is more than its stride "
-        "above the least.",
-        "its pass is at most that of the newcomer after its first run",
-        lambda case: Sides(case.waits(), 1), partial(_draw_debt, capped=True),
-        assumptions="as stride-debt",
-        mutant=Mutant(statement="it does not wait", sides=less(1))),
-    refuted("stride-newcomers", "Section 3.1",
-        "Nobody starves where jobs come and go.",
-        "with ties to the smaller gang one newcomer a quantum is enough, else as many "
-        "as the server cannot serve: the least pass never rises",
-        _starves, _draw_newcomers, samples=30,
-        assumptions="newcomers have the least pass, as in the paper",
+    claim("stride-debt-capped", lambda case: Sides(case.waits(), 1),
+        partial(_draw_debt, capped=True), stronger=less(1)),
+    claim("stride-newcomers", _starves, _draw_newcomers, samples=30,
         counterexamples={
             "smaller first, 1 a quantum": lambda: Newcomers(4, 1, "size"),
             "5 a quantum on 4": lambda: Newcomers(4, 5)}),
-    proved("stride-newcomers-few", "Section 3.1, restricted",
-        "With k newcomers of 1 GPU each quantum, that leave after a run, a job of all "
-        "M GPUs runs in one of every 1 + ceil(k / (M - k)) quanta.",
-        "they are all served after ceil(k / (M - k)) quanta; the next come at its pass",
-        _few, _draw_few, samples=30,
-        assumptions="k < M, ties to who came first",
-        mutant=Mutant(statement="of every 1 + floor(k / (M - k))",
-            check=partial(_few, rounding=floor))),
-    refuted("stride-resubmit", "ours, on Section 3.1",
-        "Nobody gains by ending a job after each quantum and submitting it again.",
-        "the least pass is given anew, and what was charged is forgotten",
-        _resubmits, lambda rng: (int(rng.integers(1, 11)), int(rng.integers(1, 11))),
-        assumptions="two jobs on one GPU",
+    claim("stride-newcomers-few", _few, _draw_few, samples=30,
+        mutant=partial(_few, rounding=floor)),
+    claim("stride-resubmit", _resubmits,
+        lambda rng: (int(rng.integers(1, 11)), int(rng.integers(1, 11))),
         counterexamples={
             "one of 3 tickets": lambda: (2, 1), "one of 10 tickets": lambda: (9, 1)}),
-    refuted("split-third", "Section 3.1, example of Fig. 2",
-        "With 200 tickets of small jobs on each server and 100 of a job on two "
-        "servers small jobs get 2 of 3 quanta, that job 1 of 3.",
-        "it has 100 of 500 tickets, and gets 1 of 5; printed strides would give 1 of 3",
-        _third, _draw_split, samples=20,
-        assumptions="strides per GPU, as Table 2 needs them",
+    claim("split-third", _third, _draw_split, samples=20,
         counterexamples={"Fig. 2": lambda: Split(4, 2, 200, 100)}),
-    proved("split-share", "Section 3.1, corrected",
-        "A job on all servers gets time in proportion to its share of all tickets, to "
-        "within one quantum.",
-        "equal servers take turns together, so that it is stride of two on one resource",
-        _in_proportion, _draw_split, samples=30,
-        assumptions="servers of equal tickets, full of small jobs; one job on all of them",
-        mutant=Mutant(statement="to within half a quantum", sides=times(Fraction(1, 2)))),
-    refuted("lottery-backfill", "Table 2, first row",
-        "A lottery with backfilling gives the jobs of Table 2 71.8, 36.7 and 11.9 % "
-        "of the time.",
-        "no GPU idles, but these add up to 96.5 %; it is 4/5, 16/35 and 1/14, or with "
-        "tickets that are not divided by GPUs 5/9, 7/18 and 1/6",
-        _printed_row, _draw_weights, samples=2,
+    claim("split-share", _in_proportion, _draw_split, samples=30, stronger=times(Fraction(1, 2))),
+    claim("lottery-backfill", _printed_row, _draw_weights, samples=2,
         counterexamples={
             "tickets over GPUs": lambda: (4, 4, 2, 2, 1, 1), "tickets": lambda: (1,) * 6}),
-    observed("lottery-gang", "Table 2, second row",
-        "The gang-aware lottery gives them their fair shares in the long run: after "
-        "5,000 quanta to within 3 points.",
-        "all claims are served, in proportion to weights, if few of them wait in the "
-        "end",
-        _gang_lottery, lambda rng: int(rng.integers(1000)), samples=5, least=5,
-        assumptions="a job that waits may win again",
-        mutant=Mutant(statement="to within one point", sides=times(Fraction(1, 3)))),
+    claim("lottery-gang", _gang_lottery, lambda rng: int(rng.integers(1000)), samples=5, least=5,
+        stronger=times(Fraction(1, 3))),
 )  # fmt: skip
