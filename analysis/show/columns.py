@@ -1,17 +1,19 @@
 """Columns: what is shown of each row, how it is called, counted and written; once, for every view.
 
 A table of solvers or of policies is a :class:`ColumnTable` of the columns below: the screen,
-reports, CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
+reports, CSV, JSON, DataFrames and pictures all read these. To add a column, add it to columns.toml.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import partial
+from importlib.resources import files
 from math import ceil, floor, isfinite, log10
 from typing import Any, NamedTuple
 
@@ -463,56 +465,43 @@ def explained(columns: Iterable[Column]) -> list[str]:
     return list(dict.fromkeys([*lines, *(f"{word}: {WORDS[word]}" for word in words)]))
 
 
-# --- solvers on one problem ----------------------------------------------------------------------
+# --- the columns that there are -------------------------------------------------------------------
 
-#: {goal}, {unit} and {time} are those of the problem; its own measures stand before the last three
-COMPARED: tuple[Column, ...] = (
-    Column("solver", "solver"),
-    Column("objective", "{goal}", "{unit}", 0, ten, "the problem's own objective"),
-    Column("bound", "bound", "{unit}", 0, ten, "what nobody can beat, verified"),
-    Column(
-        "ratio", "certified\nratio", "", -1, ratio,
-        "the optimum is at most this factor better, by the verified bound; rounded up",
-    ),
-    Column(
-        "mean_completion", "mean\ncompletion", "{time}", -1, tenth,
-        "from a job's release to its end",
-    ),
-    Column("runtime", "runtime", "s", -1, milliseconds, "wall time of the solver"),
-    Column(
-        "standing", "status", meaning="proven optimal: as good as the verified bound; optimal "
-        "(claimed): the solver says so, and nothing verified does",
-    ),
-)  # fmt: skip
+WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "text": str, "ten": ten, "six": six, "six_grouped": Decimals(6, ","), "whole": whole,
+    "lasting": lasting, "tenth": tenth, "hundredth": hundredth, "thousandth": thousandth,
+    "percent": percent, "at_least": at_least, "ratio": ratio, "milliseconds": milliseconds,
+    "centiseconds": centiseconds,
+}  # fmt: skip
+_FILE: dict[str, Any] = tomllib.loads(
+    files("gangsched.analysis.show").joinpath("columns.toml").read_text("utf-8")
+)
+
+
+def _columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """Columns by their fields in the file."""
+    return tuple(Column(**{**row, "write": WRITERS[row.get("write", "text")]}) for row in rows)
+
+
+def _section(name: str) -> Section:
+    """A section by its name in the file."""
+    told = _FILE[name]
+    return Section(told["title"], _columns(told["columns"]), _columns(told["more"]))
+
+
+#: of solvers on one problem; its own measures stand before the last three
+COMPARED = _columns(_FILE["compared"])
 LAST = ("mean_completion", "runtime", "standing")
-
-
-def _measured(name: str, unit: str, better: int, meaning: str, footnote: bool = True) -> Column:
-    return Column(name, name, unit, better, six, meaning, name if footnote else "")
-
-
 #: measures of problems by name: of markets, and of revenue
-MEASURED: tuple[Column, ...] = (
-    _measured("least gain", "", 1, "of a user, over its fair share of each GPU model"),
-    _measured(
-        "mean gain", "", 1,
-        "the geometric mean by tickets; largest in the competitive equilibrium (nash)",
-    ),
-    _measured(
-        "without losses", "", 1,
-        "true revenue, less jobs worth less than nothing, which could be left out",
-    ),
-    _measured(
-        "ideal revenue", "", 1,
-        "what jobs would be worth, counted from the beginning of their rounds; nobody earns it",
-    ),
-    _measured(
-        "fairness variance", "", -1,
-        "of alpha, share of a positive revenue over that of the servers, by user",
-    ),
-    _measured("workers in use", "", 1, "share of all workers, to the last completion", False),
-    _measured("makespan", "{time}", -1, "time of the last completion", False),
-)  # fmt: skip
+MEASURED = _columns(_FILE["measured"])
+#: of each user, where there are several GPU models
+USERS = _columns(_FILE["users"])
+#: of policies on one instance
+POLICY = Column("name", "policy")
+STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "policy")
+JOBS, DEADLINES, TIME = map(_section, ("jobs", "deadlines", "time"))
+FAIRNESS, SHARING, REVENUE = map(_section, ("fairness", "sharing", "revenue"))
+SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING, REVENUE)
 
 
 def compared(
@@ -537,225 +526,6 @@ def compared(
         for column in (*early, *own, *late)
         if column.key != "mean_completion" or any(column.value(row) is not None for row in rows)
     )
-
-
-# --- policies on one instance --------------------------------------------------------------------
-
-POLICY = Column("name", "policy")
-STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "policy")
-LEAST = "over the least that is proven for any policy; rounded up"
-QUANTILE = "99 % of the jobs do not exceed it"
-ALONE = "sum of a user's completion times over that {}; the worst"
-
-
-def _count(key: str, heading: str, meaning: str = "") -> Column:
-    return Column(key, heading, "", 0, whole, meaning)
-
-
-def _time(key: str, heading: str, meaning: str, better: int = -1) -> Column:
-    return Column(key, heading, "s", better, lasting, meaning)
-
-
-def _share(key: str, heading: str, meaning: str, word: str = "", better: int = -1) -> Column:
-    return Column(key, heading, "", better, percent, meaning, word)
-
-
-def _times(key: str, heading: str, meaning: str, better: int = -1) -> Column:
-    """So many times of something."""
-    return Column(key, heading, "", better, hundredth, meaning)
-
-
-def _degree(key: str, heading: str, meaning: str, word: str = "", better: int = 1) -> Column:
-    """Of fairness, 1 where all is fair."""
-    return Column(key, heading, "", better, thousandth, meaning, word)
-
-
-def _certified(key: str, meaning: str, heading: str = "certified\nratio") -> Column:
-    return Column(key, heading, "", -1, ratio, meaning)
-
-
-JOBS = Section(
-    "Jobs",
-    (),
-    (
-        _count("finished", "complete"),
-        _count("unfinished", "not complete"),
-        _count("rejected", "rejected"),
-    ),
-)
-TIME = Section(
-    "Time",
-    (
-        _time("mean_completion", "mean\ncompletion", "from submission to completion"),
-        _certified("flow_ratio", f"mean completion {LEAST}"),
-        _share("loss", "jobs with\nrho < 0.95", "from a job's first round", "rho"),
-        _share(
-            "loss_time", "their\nGPU time", "share of the GPU time that jobs with rho < 0.95 held"
-        ),
-        _time("p99_completion", "99 %\ncompletion", QUANTILE),
-        _times("mean_slowdown", "mean\nslowdown", "completion over the run time without any wait"),
-    ),
-    (
-        _certified("makespan_ratio", LEAST, "certified ratio of makespan"),
-        _time("median_completion", "median completion", "half of the jobs do not exceed it"),
-        _time("mean_wait", "mean wait", "the part of the completion in which a job held no GPUs"),
-        _time("p999_completion", "99.9 %\ncompletion", QUANTILE),
-        _time("max_wait", "longest wait", "of any job, for its GPUs in all"),
-        _times("p99_slowdown", "99 %\nslowdown", QUANTILE),
-    ),
-)
-FAIRNESS = Section(
-    "Fairness and use",
-    (
-        _degree("min_user_rho", "least rho\nof users", "over the run", "rho"),
-        _share(
-            "days_below", "user-days\nbelow 1",
-            "of the days on which a user has a fair share above 0; a job counts in that up to the "
-            "round after its end: do not compare across round lengths", "user-days",
-        ),
-        _degree(
-            "min_service_rho", "least rho\nof jobs",
-            "from a job's first round, of service alone, as in the bound", "rho",
-        ),
-        _time("makespan", "makespan", "time of the last completion"),
-        _share(
-            "utilisation", "GPUs\nin use",
-            "share of the GPU time that jobs held, to the last arrival", better=1,
-        ),
-        _count(
-            "preemptions", "preemp-\ntions",
-            "times that a job lost its GPUs before it was complete",
-        ),
-        Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
-    ),
-    (
-        _share("hours_below", "user-hours below 1", "as user-days below 1, of hours"),
-        _degree("jain_users", "Jain's index of users", "of their rho, 1 where all are equal"),
-        _degree(
-            "min_rho", "least rho of jobs, with overhead",
-            "from a job's first round, of all GPU time that it held", "rho",
-        ),
-        _degree("mean_rho", "mean rho of jobs", "from a job's first round", "rho", better=0),
-        _share(
-            "loss_release", "jobs with rho < 0.95, from submission",
-            "the wait for the next round alone takes many short jobs there, on an empty cluster "
-            "too", "rho",
-        ),
-        _degree("jain_jobs", "Jain's index of jobs", "of their rho, 1 where all are equal"),
-        _share(
-            "utilisation_end", "GPUs in use to the end", "share of the GPU time that jobs held",
-            better=1,
-        ),
-    ),
-)  # fmt: skip
-DEADLINES = Section(
-    "Deadlines",
-    (
-        _share(
-            "weighted_miss", "weighted\nmiss rate", "of all jobs with deadlines (SLO jobs)",
-            "weighted miss rate",
-        ),
-        Column("reward", "reward", "", 1, whole, "won by completions before deadlines"),
-        _certified(
-            "reward_ratio",
-            "the most that any policy that keeps gangs can win, over the reward; rounded up",
-        ),
-        _share("in_time", "complete by\nlast deadline", "of the jobs with deadlines", better=1),
-        _time(
-            "best_effort_latency", "best-effort\nlatency",
-            "mean completion of the jobs without deadlines",
-        ),
-        _times(
-            "slo_suspensions", "suspensions\nper SLO job",
-            "times that a job with deadlines lost its GPUs, on average", better=0,
-        ),
-        _times(
-            "best_effort_suspensions", "suspensions per\nbest-effort job",
-            "times that a job without deadlines lost its GPUs, on average", better=0,
-        ),
-    ),
-    (
-        _share(
-            "weighted_miss_own", "weighted miss rate, all jobs alike",
-            "each job's reward is taken over its own largest one",
-        ),
-        _share("strict_miss", "strict deadlines missed", "of the jobs with a single deadline"),
-        _time(
-            "profiling_wait", "submission to the end of profiling",
-            "on average, of the jobs that were profiled", better=0,
-        ),
-        Column(
-            "run_times", "run times, if used",
-            meaning="whether the policy finds out or knows them",
-        ),
-    ),
-)  # fmt: skip
-SHARING = Section(
-    "Users against alone on their quotas",
-    (
-        _degree("user_sharing", "sharing\nratio", ALONE.format("alone on its quota"), better=-1),
-        _degree(
-            "user_wait", "wait\nratio",
-            "the same of the waits alone, of 60 s a job at least alone", better=-1,
-        ),
-        _times("user_stretch", "user\nstretch", ALONE.format("of its run times")),
-        _share(
-            "in_time_alone", "jobs as soon\nas alone",
-            "with 120 s of grace; alone has no rounds and no overhead", better=1,
-        ),
-        Column("worse_off", "worse off", meaning="users whose own sharing ratio is above 1"),
-    ),
-    tuple(
-        _degree(
-            f"user_{name}_large", f"{title} of large users",
-            "the worst of users with 100 jobs or more: of few jobs one can decide", better=-1,
-        )
-        for name, title in (
-            ("sharing", "sharing ratio"), ("wait", "wait ratio"), ("stretch", "stretch"),
-        )
-    ),
-)  # fmt: skip
-REVENUE = Section(
-    "Revenue",
-    (
-        Column(
-            "revenue", "revenue", "", 1, Decimals(6, ","),
-            "what jobs are worth when they are complete, recomputed from the run",
-        ),
-        _certified(
-            "revenue_ratio", "what nobody can beat, verified, over the revenue; rounded up"
-        ),
-        Column("share_of_bound", "share of\nbound", "", 1, at_least, "1 / certified ratio"),
-        _count("served", "jobs\nserved", "complete, so that they earned something"),
-        _count("left_out", "left\nout", "never started: what waits at the end"),
-        Column(
-            "mean_completion", "mean\ncompletion", "slots", -1, tenth,
-            "of the jobs served, from release to completion",
-        ),
-        _share(
-            "utilisation", "workers\nin use",
-            "share of the workers' time that jobs held, to the last arrival", better=1,
-        ),
-        Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
-    ),
-    (
-        _count("rejected", "rejected"),
-        Column("mean_wait", "mean wait", "slots", -1, tenth, "of the jobs served"),
-        Column("max_wait", "longest wait", "slots", -1, whole, "of any job served"),
-        Column(
-            "fairness variance", "fairness variance", "", -1, six,
-            "of alpha, share of a positive revenue over that of the servers, by user",
-        ),
-        Column("run_times", "run times, if used", meaning="how the policy knows them"),
-    ),
-)  # fmt: skip
-#: of each user, where there are several GPU models
-USERS: tuple[Column, ...] = (
-    Column("gpus", "held", "GPUs", 0, hundredth),
-    Column("work", "work", "GPUs", 0, hundredth),
-    Column("share", "over fair share", "", 1, hundredth),
-)
-SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING, REVENUE)
 
 
 def column(key: str) -> Column:
