@@ -165,7 +165,7 @@ class Search:
         """The bound of a node, and its children; none if it is closed, or left open."""
         self.last, windows, prices, columns = node.place, node.windows, node.prices, node.columns
         gangs, rounds = self.goal.gangs, ROOT_ROUNDS if self.nodes == 1 else ROUNDS
-        before, whole = -math.inf, gangs.users is not None
+        before, whole = -math.inf, False
         missing = replace(prices, own=np.zeros_like(prices.own))  # pairs that need rows, above 0
         while True:
             prices = prices.on(self._cut(prices.edges, windows))

@@ -82,6 +82,13 @@ class Gangs:
             return float(self.users.over.sum())
         return 1.0 if self.steps is not None else 1.0 / float(self.weight.mean())
 
+    def weights(self, users: Floats) -> Floats:
+        """What a second until each job's end costs, at weights of the users over what they have."""
+        if self.users is None:
+            return self.weight
+        found: Floats = (users / self.users.over)[self.users.user]
+        return found
+
     def beside(self, edges: Ints) -> Floats:
         """What it costs beside the seconds to end in an interval; infinite where no step does."""
         costs = np.zeros((self.size, edges.size - 1))
@@ -216,10 +223,9 @@ class Program:
         costs, ends = np.empty(prices.own.shape), np.zeros(prices.own.shape, dtype=np.int64)
         picked = np.zeros((size, most), dtype=np.int64)
         uses = np.zeros((size, most, self.lengths.size))
-        weight, value = gangs.weight, 0.0
+        weight, value = gangs.weights(prices.users), 0.0
         if gangs.users is not None:
-            weights = prices.users / gangs.users.over
-            weight, value = weights[gangs.users.user], -float(weights @ gangs.users.less)
+            value -= float(prices.users @ (gangs.users.less / gangs.users.over))
         cheapest_ends(
             self.edges, gangs.release, gangs.need, weight, windows.low, windows.high, self.beside,
             int(gangs.steps is None), prices.own, costs, ends, most, picked, uses,
@@ -263,7 +269,7 @@ class Program:
 
     def climb(self, steps: int, step: float) -> None:
         """Climb prices of pairs, the first step a part of the usual price of a GPU second."""
-        if not self.job.size or self.bound == math.inf or self.gangs.users is not None:
+        if not self.job.size or self.bound == math.inf:
             return
         gang, own = self.gangs.gang[self.job], self.prices.own[self.job, self.interval]
         paid = (own / gang)[own > 0]
@@ -278,7 +284,7 @@ class Program:
         """What a GPU second is about worth, if no prices are known."""
         gangs = self.gangs
         if gangs.steps is None:
-            return float(np.mean(gangs.weight / gangs.gang))
+            return float(np.mean(gangs.weights(self.prices.users) / gangs.gang))
         best = np.array([-costs.min(initial=0) for _, costs in gangs.steps])
         return float(np.mean(best / (gangs.gang * gangs.need)))
 
@@ -438,7 +444,7 @@ class Program:
         gangs, own = self.gangs, self.duals.own
         patterns = self._cost(columns.job, columns.end) - self.job_duals[columns.job]
         if gangs.users is not None:
-            weight = (self.duals.users / gangs.users.over)[gangs.users.user[columns.job]]
+            weight = gangs.weights(self.duals.users)[columns.job]
             patterns += weight * (columns.end - gangs.release[columns.job])
         patterns += np.einsum("qi,qi->q", columns.uses, own[columns.job])
         worth = np.einsum("qj,jq->q", columns.members, own[:, columns.at])
@@ -469,8 +475,8 @@ class Program:
         """What ends cost, those of users at the weights of the program."""
         cost = self._cost(job, end)
         if self.gangs.users is not None:
-            weight = (self.duals.users / self.gangs.users.over)[self.gangs.users.user[job]]
-            cost += (NOTHING + weight) * (end - self.gangs.release[job])
+            weight = NOTHING + self.gangs.weights(self.duals.users)[job]
+            cost += weight * (end - self.gangs.release[job])
         return cost
 
     def missing(self) -> Bools:
