@@ -45,7 +45,7 @@ ROOT_ROUNDS, ROUNDS, GAIN = 12, 3, 0.05
 #: pairs up to which there is a linear program
 MOST_PAIRS = 4_000
 #: nodes in which plans are made: the first ones, and each so many
-EARLY, EACH = 3, 5
+EARLY, EACH = 5, 3
 #: what a leaf proves beyond what it must, in slacks, at least; weights of patterns that count
 OF_SLACK, OFTEN = 1e-4, 1e-6
 
