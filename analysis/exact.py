@@ -21,7 +21,7 @@ time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have bot
 The quick one is found in any case, or its beginning where it is a search. Heuristics that take no
 limit have a largest number of jobs, above which they run without a limit only.
 
-A problem too large for a model keeps what 1 to 4 give. So does a market: its programs are no Pyomo
+Any other problem that is too large for a model keeps what 1 to 4 give. So does a market: its programs are no Pyomo
 models, and step 2 solves them to the optimum up to rounding.
 
 Deviations: IRMP has an exact solver of its own (:func:`gangsched.solvers.irmp_exact`, which is what
@@ -389,7 +389,7 @@ def _by_windows(known: _Known, goal: Goal) -> Result[Any]:
     if search.nodes and math.isfinite(search.least):
         known.accept(search.proven(number))
     if stop is not Stop.INTERRUPTED and not known.met:
-        stop = Stop.COMPLETED if limit is None or not search.waiting else Stop.TIME_LIMIT
+        stop = Stop.TIME_LIMIT if time.perf_counter() >= end else Stop.COMPLETED
         if few:
             known.prove("standard", "full")
     return known.result(stop, branches=search.nodes)

@@ -106,6 +106,9 @@ class Search:
     #: nodes to be searched, by bound; and bounds of leaves that are not closed
     waiting: list[tuple[float, int, _Node]] = field(init=False, default_factory=list)
     given_up: list[float] = field(init=False, default_factory=list)
+    #: of the node that is searched, its place in the tree, and the job and end that part it
+    last: int = field(init=False, default=0)
+    split: tuple[int, int] = field(init=False, default=(0, 0))
 
     def run(self) -> None:
         """Search until nothing is left, or the time is up."""
@@ -124,11 +127,12 @@ class Search:
             heappop(self.waiting)  # only now, so that what is interrupted is not lost
             if not children and not self.closed(found):
                 self.given_up.append(found)
-            for windows, prices, columns in children:
-                self._wait(found, windows, prices, columns)
             if children:
-                first, second = len(self.tree) - 2, len(self.tree) - 1
-                self.tree[self.last]["then"] = [first, second]
+                job, at = self.split
+                both = [len(self.tree), len(self.tree) + 1]
+                for windows, prices, columns in children:
+                    self._wait(found, windows, prices, columns)
+                self.tree[self.last] = {"job": job, "at": at, "then": both}
 
     def closed(self, bound: float) -> bool:
         """Whether nothing better is left above a bound."""
@@ -212,9 +216,8 @@ class Search:
                 break
         if choice is None:
             return bound, []
-        branched, at = choice
+        self.split = branched, at = choice
         prices = prices.on(np.union1d(prices.edges, [at]))
-        self.tree[self.last] = {"job": branched, "at": at}
         high, low, must = windows.high.copy(), windows.low.copy(), windows.must.copy()
         high[branched], low[branched], must[branched] = at, at + 1, True
         early, late = replace(windows, high=high, must=must), replace(windows, low=low)
@@ -250,9 +253,10 @@ class Search:
         low, high = program.windows.low, program.windows.high
         if (windows.low == low).all() and (windows.high == high).all():
             return program.windows
-        self.tree[self.last] = _Proof(program.prices, program.bound, windows, len(self.tree))
-        self.last = len(self.tree)
+        then = len(self.tree)
         self.tree.append(_Proof(program.prices, program.bound))
+        self.tree[self.last] = _Proof(program.prices, program.bound, windows, then)
+        self.last = then
         return windows
 
     def _inside(self, edges: Ints, end: Ints, weight: Floats) -> Ints:
