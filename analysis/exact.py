@@ -21,8 +21,8 @@ time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have bot
 The quick one is found in any case, or its beginning where it is a search. Heuristics that take no
 limit have a largest number of jobs, above which they run without a limit only.
 
-Any other problem that is too large for a model keeps what 1 to 4 give. So does a market: its programs are no Pyomo
-models, and step 2 solves them to the optimum up to rounding.
+Any other problem that is too large for a model keeps what 1 to 4 give. So does a market: its
+programs are no Pyomo models, and step 2 solves them to the optimum up to rounding.
 
 Deviations: IRMP has an exact solver of its own (:func:`gangsched.solvers.irmp_exact`, which is what
 ``gangsched solve --solver exact`` runs): it makes both the start and the certified bound itself.
