@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 DROP = object()
+TABLES = Path(__file__).resolve().parent / "tables"
+
+
+def table(name: str) -> dict[str, Any]:
+    """A table of cases from its file."""
+    return tomllib.loads((TABLES / f"{name}.toml").read_text("utf-8"))
 
 
 def cases(table: str, *first: object) -> list[Any]:

@@ -22,7 +22,7 @@ from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.instances import Linear, ParameterServerJob
-from malformed import cases, changed
+from malformed import cases, changed, table
 from strategies import deadline_instances, irmp_problems, rar_problems
 
 # Written by hand, not by the code under test.
@@ -202,76 +202,7 @@ NAMES = (
     "'ltgf-fluid', 'completion-time', 'sharing-incentive'"
 )
 RINGS = PROBLEM["instance"]["jobs"]
-MALFORMED = {
-    "rar-ddls": """
-kind "instance" kind='instance' is not one of 'problem'
-problem DROP problem: field 'problem' is missing
-parameters DROP problem: field 'parameters' is missing
-parameters [] parameters: [] is not an object
-params {} problem: unknown field 'params' (did you mean 'parameters'?)
-parameters.alfa 1 parameters: unknown field 'alfa' (did you mean 'alpha'?)
-parameters.rates [] parameters: unknown field 'rates' (did you mean 'rate'?)
-parameters.alpha -1 RarDdls: alpha=-1 is not >= 0
-parameters.alpha "0.2" RarDdls: alpha='0.2' is not a number
-parameters.xi1 2 RarDdls: xi1=2.0 is not in (0, 1]
-parameters.horizon 7.0 RarDdls: horizon=7.0 is not an integer
-parameters.rate null RarDdls: rate=None is not 'floor' or 'exact'
-parameters.degradation {} RarDdls: degradation={} is not callable nor one of 'linear', 'power'
-instance DROP problem: field 'instance' is missing
-instance null instance: the file's content: None is not an object
-instance.jobs DROP instance: field 'jobs' is missing
-instance.version 0 instance: version=0 is not supported, only 1 is
-instance.jobs [{"kind": "job", "id": "a", "gpus": 1}] job 'a': kind Job is not RingJob
-instance.cluster {"nodes": [{"id": "n0", "gpus": 1}]} job 'a': gpus=2 exceeds the cluster's 1
-""",
-    "unisched": """
-parameters.leases 600 parameters: unknown field 'leases' (did you mean 'lease'?)
-parameters.lease 600.0 UniSched: lease=600.0 is not an integer
-parameters.lease 900 UniSched: be_lease=600 does not divide lease=900
-parameters.sr_aware 1 UniSched: sr_aware=1 is not True or False
-parameters.rounding [] UniSched: rounding=[] is not one of 'lossless', 'paper'
-parameters.phases [2] parameters: phases=[2] is not an object
-parameters.phases null parameters: phases=None is not an object
-parameters.phases {"a": "fresh"} parameters: phases: 'a' is not a job's number
-parameters.phases {"-1": "fresh"} parameters: phases: '-1' is not a job's number
-parameters.phases {"01": "fresh"} parameters: phases: '01' is not a job's number
-parameters.phases {"²": "fresh"} parameters: phases: '²' is not a job's number
-parameters.phases {"3": "fresh"} UniSched: phases has job number 3 of 3
-parameters.phases {"0": []} parameters: phases['0']=[] is not one of 'fresh', 'suspended', 'running'
-parameters.profilers {} parameters: profilers={} is not a list
-parameters.profilers "1" parameters: profilers='1' is not a list
-parameters.profilers [0, "1"] parameters: profilers[1]='1' is not an integer
-parameters.profilers [true] parameters: profilers[0]=True is not an integer
-parameters.profilers [-1] UniSched: profilers=-1 is below 0
-parameters.profilers [3] UniSched: profilers has job number 3 of 3
-parameters.free 4 parameters: free=4 is not null nor a list
-parameters.free {} parameters: free={} is not null nor a list
-parameters.free [4] UniSched: free has 1 entries for 2 nodes
-parameters.free [4, null] UniSched: free[1]=None is not an integer
-parameters.free [4, 5] node 'n1': free=5 exceeds its 4 GPUs
-""",
-    "deadline-rewards": """
-parameters.elastic 1 DeadlineRewards: elastic=1 is not True or False
-parameters.lease 600 parameters: unknown field 'lease' (known are elastic)
-""",
-    "irmp": """
-parameters.alone {"w": 1} Irmp: alone names 'w', which is not a user of the instance
-parameters.alone {"v": "1"} user 'v': alone='1' is not a number
-parameters.alone null Irmp: alone=None is not a mapping of user to utility
-parameters.owners "vu" parameters: owners='vu' is not a list
-parameters.owners null parameters: owners=None is not a list
-parameters.owners ["v"] Irmp: owners has 1 entries, there are 2 nodes
-parameters.owners ["v", "w"] Irmp: owner 'w' of node 'n1' is not a user of the instance
-parameters.owners ["v", []] Irmp: owner [] of node 'n1' is not a user of the instance
-parameters.owners ["v", "v"] user 'u': owns nodes of 0 GPUs and 0 PSs, but has a quota of 2 and 2
-parameters.worker_bandwidth 0 Irmp: worker_bandwidth=0 is below 1
-parameters.ps_bandwidth 1.5 Irmp: ps_bandwidth=1.5 is not an integer
-parameters.horizon 0 Irmp: horizon=0 is below 1
-parameters.clock "paper" Irmp: clock='paper' is not 'absolute' or 'release'
-parameters.optional 1 Irmp: optional=1 is not True or False
-parameters.quotas [] parameters: unknown field 'quotas'
-""",
-}
+MALFORMED = table("malformed_problems")
 LONG: list[tuple[str, str, Any, str]] = [
     ("rar-ddls", "problem", "rar", f"problem='rar' is not one of {NAMES}"),
     ("rar-ddls", "problem", ["rar-ddls"], f"problem=['rar-ddls'] is not one of {NAMES}"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import full_disk
 import gangsched as gs
 from gangsched.instances import Linear, ParameterServerJob, Power, Table, io
-from malformed import cases, changed
+from malformed import cases, changed, table
 from strategies import instances, schedules
 
 # Written by hand, not by the code under test.
@@ -282,96 +282,7 @@ def test_a_missing_file_is_an_oserror(tmp_path: Path) -> None:
         io.load(tmp_path / "nowhere.json")
 
 
-MALFORMED = {
-    "instance": """
-format "gs" format='gs' is not 'gangsched'
-version 2 version=2 is not supported, only 1 is
-version true version=True is not supported
-version DROP field 'version' is missing
-kind "run" kind='run' is not one of 'allocation', 'instance', 'schedule'
-kind [1] kind=[1] is not one of
-kind "schedule" schedule: unknown field 'cluster'
-jobs DROP instance: field 'jobs' is missing
-job [] instance: unknown field 'job' (did you mean 'jobs'?)
-zzz 1 unknown field 'zzz' (known are cluster, jobs, name, slot, users)
-jobs {"a": 1} jobs={'a': 1} is not a list
-slot 0 instance: slot=0 is below 1
-name null instance: name=None is not a string
-cluster [] cluster: [] is not an object
-cluster {} cluster: field 'nodes' is missing
-cluster.nodes [] cluster: nodes=() is empty
-cluster.nodes.1 8 cluster.nodes[1]: 8 is not an
-cluster.nodes.1.gpus -8 cluster.nodes[1]: node 'n1': gpus=-8 is below 1
-cluster.nodes.0.id DROP cluster.nodes[0]: field 'id' is missing
-cluster.nodes.0.kind "x" cluster.nodes[0]: unknown field 'kind'
-cluster.nodes.1.id "n0" cluster: node id 'n0' occurs 2 times
-jobs.1 null jobs[1]: None is not an object
-jobs.1.kind DROP jobs[1]: field 'kind' is missing
-jobs.1.kind "rng" jobs[1]: kind='rng' is not one of 'job', 'ring'
-jobs.1.kind {} jobs[1]: kind={} is not one
-jobs.1.gpu 2 jobs[1]: unknown field 'gpu' (did you mean 'gpus'?)
-jobs.0.gpus DROP jobs[0]: field 'gpus' is missing
-jobs.0.gpus 2.5 jobs[0]: job 'a': gpus=2.5 is not an integer
-jobs.0.release -1 jobs[0]: job 'a': release=-1 is below 0
-jobs.0.work "60" work='60' is not an integer
-jobs.0.weight 0 weight=0 is not positive
-jobs.1.speeds [2] speeds=[2] is not a mapping
-jobs.1.id "a" job id 'a' occurs 2 times
-jobs.1.user "v" job 'b': user='v' is not a user of the instance
-jobs.1.pin "k80" job 'b': pin='k80' is not a model of the cluster
-users.0.weight "2" users[0]: user 'u': weight
-users null users=None is not a list
-jobs.0.stopping {"kind": "iterations"} jobs[0]: unknown field 'stopping'
-""",
-    "ring": """
-jobs.0.iterations DROP jobs[0]: field 'iterations' is missing
-jobs.0.base_time -0.5 jobs[0]: job 'a': base_time=-0.5 is not positive
-jobs.0.kind "job" jobs[0]: unknown field 'iterations'
-""",
-    "deadline": """
-jobs.0.stopping.kind "foo" jobs[0]: job 'a': stopping kind 'foo' is not one of 'iterations',
-jobs.0.stopping.kind [] job 'a': stopping kind [] is not one of
-jobs.0.stopping.kind DROP jobs[0]: job 'a': stopping: field 'kind' is missing
-jobs.0.stopping "iterations" jobs[0]: job 'a': stopping: 'iterations' is not an object
-jobs.1.stopping null jobs[1]: job 'b': stopping: None is not an object
-jobs.0.stopping.epochs 9 jobs[0]: job 'a': stopping: unknown field 'epochs' (did you mean
-jobs.0.stopping.curve.0 0.91 stopping: target metric: curve[0]=0.91 reaches target=0.9 before its
-jobs.0.rewards.1 [90, 80] jobs[0]: job 'a': rewards[1] has deadline 90, which is not after 90 of the
-jobs.0.rewards [90, 100] jobs[0]: job 'a': rewards[0]=90 is not a pair (deadline, value)
-""",
-    "servers": """
-jobs.0.utility.kind "convex" jobs[0]: job 'a': utility kind 'convex' is not one of 'linear',
-jobs.1.utility.kind DROP jobs[1]: job 'b': utility: field 'kind' is missing
-jobs.0.utility [-2, 100] jobs[0]: job 'a': utility: [-2, 100] is not an object
-jobs.0.utility DROP jobs[0]: field 'utility' is missing
-jobs.0.utility.slop 9 jobs[0]: job 'a': utility: unknown field 'slop' (did you mean 'slope'?)
-jobs.0.utility.slope 1 jobs[0]: job 'a': utility: utility: slope=1 is positive, utilities must not
-jobs.2.utility.values.2 10 utility: values[2]=10 exceeds 9 of the one before, utilities must not
-jobs.1.utility.exponent 100 20 ** 100, what a completion after one slot is worth, is beyond 1e+80
-jobs.2.rates [1] jobs[2]: job 'c': rates=[1] is not a pair (on one node, on several)
-""",
-    "schedule": """
-end DROP schedule: field 'end' is missing
-nodes [] (did you mean 'node'?)
-start 4 schedule: start=4 is not a list
-end.0 9223372036854775808 end[0]=9223372036854775808 is not a
-start.1 4.0 start[1]=4.0 is not a 64-bit integer
-gpus.0 true gpus[0]=True is not a 64-bit integer
-end [4] column end has 1 entries, not 2
-end.1 4 segment 1 of job 1: start=4 is not before
-job.1 -1 schedule: job=-1 is below 0
-""",
-    "allocation": """
-users [1, 2] users=[1, 2] is not a list of
-shares [[1.0]] shares is not a list of 2 rows
-shares.1 [] shares[1]=[] is not a list of 1 numbers
-shares.1.0 "x" shares[1][0]='x' is not a number
-shares.1.0 true shares[1][0]=True is not a
-shares.1.0 -1 share of user 'b' in 'v100'
-models ["v", "v"] shares[0]=[1.5] is not a list
-users ["a", "a"] has a name twice
-""",
-}
+MALFORMED = table("malformed_instances")
 HUGE = [
     ("instance", "jobs.0.weight", 10**400, "job 'a': weight is an integer too large for a float"),
     ("allocation", "shares.1.0", 10**400, "too large to convert"),

@@ -21,7 +21,7 @@ from gangsched.instances.io import write_json
 from gangsched.io import load, save
 from gangsched.solvers import Bound, Result, Status, Stop
 from gangsched.solvers.io import result_from_dict, result_to_dict
-from malformed import cases, changed
+from malformed import cases, changed, table
 from strategies import rar_problems, rar_schedules
 
 # Written by hand, not by the code under test.
@@ -195,44 +195,7 @@ def test_what_json_cannot_hold(
 
 # --- malformed files -----------------------------------------------------------------------------
 
-MALFORMED = """
-kind "schedule" kind='schedule' is not one of 'result'
-solver 3 result: solver=3 is not a string
-sense "min" result: sense='min' is not one of 'minimise', 'maximise'
-objective DROP result: field 'objective' is missing
-objective "6" result of sjf-bco: objective='6' is not an integer or a float
-objective true result of sjf-bco: objective=True is not an integer or a float
-objective null result of sjf-bco: objective and solution go together
-objective 4 result of sjf-bco: bound=5 (dff) is on the wrong side of objective=4 (minimise)
-status "unknown" result of sjf-bco: status=unknown with a solution
-gap 0.1 result: unknown field 'gap' (known are
-iteration 1 result: unknown field 'iteration' (did you mean 'iterations'?)
-iterations 1.5 result: iterations=1.5 is not an integer
-iterations -1 result of sjf-bco: iterations=-1 is negative
-info [] result: info=[] is not an object
-bound 5 bound: 5 is not an object
-bound.certificate DROP bound: field 'certificate' is missing
-bound.certificate [1] bound: certificate=[1] is not a mapping
-bound.method null bound: method=None is not a string
-bound.value null bound: value=None is not an integer or a float
-bound.valeu 5 bound: unknown field 'valeu' (did you mean 'value'?)
-solution 6 result: solution is not null nor an object of kind 'schedule',
-solution.kind "instance" result: solution is not null nor an object of kind 'schedule', 'allocation'
-solution.version 7 solution: version=7 is not supported, only 1 is
-solution.job [0] solution: schedule: column start has 2 entries, not 1
-solution.end [4, 6.5] solution: schedule: end[1]=6.5 is not a 64-bit integer
-timing null timing: None is not an object
-timing.runtime DROP timing: field 'runtime' is missing
-timing.runtime "1" result of sjf-bco: runtime='1' is not an integer or a
-timing.runtime -1 result of sjf-bco: runtime=-1 is negative
-timing.history {} timing: history={} is not a list
-timing.history [[1, 2]] timing: history[0]=[1, 2] is not [time, objective or null, bound or null]
-timing.history [[0, 1, 2], [null, 1, 2]] timing: history[1]=[None, 1, 2] is not [time, objective or
-timing.history [[0, "1", 2]] timing: history[0]=[0, '1', 2] is not [time, objective or null, bound
-status "good" result: status='good' is not one of 'optimal', 'feasible', 'infeasible', 'unbounded',
-stop null result: stop=None is not one of 'proven', 'time limit', 'iteration limit', 'interrupted',
-status "optimal" result of sjf-bco: status=optimal with gap=0.16666666666666666
-"""
+MALFORMED: str = table("malformed_results")["result"]
 
 
 @pytest.mark.parametrize(("place", "value", "message"), cases(MALFORMED))

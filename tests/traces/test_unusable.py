@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from log_files import FORMATS, Line, text
+from malformed import table
 
 GOOD = Line(5, 1, 1, "1")
+ROWS = table("unusable_rows")
 
 #: what each kind of column cannot hold, and the message behind the column's name
 KINDS: dict[str, list[tuple[object, str]]] = {
@@ -44,40 +46,7 @@ COLUMNS = {
     "sacct": "id:JobID user:User user:State time:Submit time:Start time:End number:ElapsedRaw",
 }
 #: rules of one format
-MORE: dict[str, list[tuple[dict[str, object], str]]] = {
-    "chronus": [
-        ({"job_type": "hard"}, "job_type='hard' is not one of 'strict', 'soft', 'best'"),
-        ({"best_effort": 1}, "best_effort='1' contradicts job_type='soft', it is 1 for 'best'"),
-        ({"job_type": "best"}, "best_effort='0' contradicts job_type='best', it is 1 for 'best'"),
-        ({"model_name": "gpt"}, "model_name='gpt' is not one of 'alexnet', "),
-        ({"expect_time_list": "9-9"}, "expect_time_list=9-9 does not rise from above 0"),
-        ({"expect_value_list": "8-8"}, "expect_value_list=8-8 does not fall to above 0"),
-        ({"expect_time_list": "0", "expect_value_list": "9"}, "expect_time_list=0 is not above 0"),
-        ({"expect_time_list": "9", "expect_value_list": "0"}, "expect_value_list=0 is not above 0"),
-        (
-            {"expect_value_list": "10"},
-            "expect_time_list has 2 entries and expect_value_list 1, not equally many",
-        ),
-        ({"job_type": "strict"}, "expect_time_list has 2 entries, a strict job has one"),
-        ({"expect_time_list": "-30"}, "expect_time_list='' is not a number"),
-        ({"expect_time_list": "soon-9"}, "expect_time_list='soon' is not a number"),
-    ],
-    "gavel": [({"job_type": "C"}, "steps_per_second has no job type 'C' on 1 GPUs")],
-    "sacct": [
-        ({"AllocTRES": f"gres/gpu{text}"}, f"AllocTRES='gres/gpu{text}' has GPUs that are not an i")
-        for text in ("=-1", ":a100=many")
-    ],
-    "swf": [
-        ({"run": "long"}, "run='long' is not a number"),
-        ({"submit": "nan"}, "submit=nan is not finite"),
-        ({"run": "inf"}, "run=inf is not finite"),
-        ({"submit": -5}, "submit=-5 is below 0 and not -1 (unknown)"),
-        ({"allocated": -2}, "allocated=-2 is below 0 and not -1"),
-        ({"think": "x"}, "think='x' is not a number"),
-        ({"allocated": 1.5}, "allocated=1.5 is not an integer"),
-        ({"user": 0.5}, "user=0.5 is not an integer"),
-    ],
-}
+MORE: dict[str, list[tuple[dict[str, object], str]]] = ROWS["refused"]
 WRONG = [
     *(
         (name, {column: value}, f"{column}{message}")
@@ -131,73 +100,7 @@ def test_a_line_of_swf_has_18_fields(tmp_path: Path, fields: int) -> None:
         FORMATS["swf"].read(path)
 
 
-RUNS = {"End": "Unknown", "State": "RUNNING"}
-SKIPPED: dict[str, list[tuple[dict[str, Any], str]]] = {
-    "alibaba": [
-        ({"scheduled_time": "", "pod_phase": "Pending"}, "never scheduled"),
-        ({"scheduled_time": "", "num_gpu": 0}, "never scheduled"),
-        ({"deletion_time": 19}, "end before start"),
-        ({"num_gpu": 0, "gpu_milli": 0}, "no GPUs"),
-        ({"creation_time": ""}, "unknown submission"),
-        ({"deletion_time": ""}, "unknown duration"),
-        ({"scheduled_time": 20, "deletion_time": 20}, "zero duration"),
-    ],
-    "chronus": [
-        ({"num_gpu": 0}, "no GPUs"),
-        ({"duration": 0}, "zero duration"),
-        ({"submit_time": ""}, "unknown submission"),
-        ({"duration": "None"}, "unknown duration"),
-    ],
-    "gavel": [
-        ({"gpus": 0}, "no GPUs"),
-        ({"arrival": ""}, "unknown submission"),
-        ({"total_steps": "None"}, "unknown duration"),
-        ({"total_steps": 0}, "zero duration"),
-    ],
-    "helios": [
-        ({"gpu_num": 0}, "no GPUs"),
-        ({"gpu_num": 0, "duration": 0}, "no GPUs"),
-        ({"submit_time": ""}, "unknown submission"),
-        ({"duration": "None"}, "unknown duration"),
-        ({"duration": 0}, "zero duration"),
-    ],
-    "itp": [
-        ({"duration": 0}, "zero duration"),
-        ({"num_gpu": 0}, "no GPUs"),
-        ({"submission_time": ""}, "unknown submission"),
-        ({"duration": "NA"}, "unknown duration"),
-    ],
-    "philly-csv": [
-        ({"num_gpus": 0}, "no GPUs"),
-        ({"duration": "0.0"}, "zero duration"),
-        ({"duration": "None"}, "unknown duration"),
-        ({"duration": ""}, "unknown duration"),
-        ({"timestamp": "None"}, "unknown submission"),
-    ],
-    "sacct": [
-        ({"JobID": "99.extern", "Start": "Unknown"}, "job step"),
-        ({"Start": "Unknown", "End": "Unknown", "State": "PENDING"}, "never started"),
-        ({"Start": "None", "State": "CANCELLED by 1"}, "never started"),
-        (RUNS, "still running"),
-        ({"State": "RUNNING"}, "still running"),
-        ({"State": "SUSPENDED"}, "still running"),
-        ({"End": "Unknown"}, "still running"),
-        ({"End": "2020-06-09T17:00:00"}, "end before start"),
-        ({"AllocTRES": "cpu=4", "ReqTRES": "cpu=4"}, "no GPUs"),
-        ({"AllocTRES": "gres/gpu=0"}, "no GPUs"),
-        ({"Submit": "Unknown"}, "unknown submission"),
-        ({"ElapsedRaw": ""}, "unknown duration"),
-        ({"ElapsedRaw": 0}, "zero duration"),
-    ],
-    "swf": [
-        *(({"status": status}, "partial execution") for status in (2, 3, 4)),
-        ({"submit": -1}, "unknown submission"),
-        ({"run": -1}, "unknown run time"),
-        ({"run": 0}, "zero run time"),
-        ({"allocated": -1}, "no processors"),
-        ({"allocated": 0, "requested": 0}, "no processors"),
-    ],
-}
+SKIPPED: dict[str, list[tuple[dict[str, Any], str]]] = ROWS["skipped"]
 
 
 @pytest.mark.parametrize(
