@@ -1,8 +1,8 @@
 """Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
 One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each, :data:`POLICIES`,
-and :data:`~gangsched.instances.traces.READERS`. A row says where the code is, which is imported
-when it is asked for, and with which parameters it runs.
+which are read from policies.toml, and :data:`~gangsched.instances.traces.READERS`. A row says where
+the code is, which is imported when it is asked for, and with which parameters it runs.
 
 Names are the Python names with ``-`` for ``_``; both are accepted. ``NAME:profiled`` and the other
 keys of :data:`SETTINGS` are any policy that knows run times, with these after profiling or with
@@ -16,9 +16,11 @@ that makes one.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from typing import Any, get_args
 
 from . import families, settings
@@ -259,129 +261,25 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 
 # --- policies ------------------------------------------------------------------------------------
 
-UNISCHED = "solvers.unisched.policy.UniSchedPolicy"
-LTGF = "solvers.ltgf.policy.LtgfPolicy"
-CHRONUS = "solvers.unisched.chronus.Chronus"
-YARN_CS = "solvers.policies.yarn_cs.policy.YarnCs"
-HIVED = "solvers.policies.hived.policy.Hived"
-GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
-GENIE = "solvers.unisched.genie.Genie"
-OPTIMUS = "solvers.unisched.optimus.Optimus"
-VALUE_DENSITY = "solvers.ours.unisched.value_density.ValueDensity"
-HORIZON = "analysis.driving.rolling_horizon"
-BACKFILLING = "solvers.policies.backfilling"
 REVENUE = "solvers.ours.irmp.policy.OnlineRevenue"
-_ESTIMATES = "run times as users might estimate them, up to four times too long"
-_PASS = "later jobs may fill the gap before one that finds no room"
+
+
+def _told(place: str, note: str = "", options: Mapping[str, Any] | None = None) -> PolicyRow:
+    """A policy by its fields in the file."""
+    made = {
+        name: PolicyRow(**value) if isinstance(value, dict) else value
+        for name, value in (options or {}).items()
+    }
+    return PolicyRow(place, made, note)
+
 
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, PolicyRow] = {
-    "fifo": _policy("solvers.policies.fifo.Fifo"),
-    "fifo:backfill": _policy("solvers.policies.fifo.Fifo", _PASS, blocking=False),
-    "sjf": _policy("solvers.policies.sjf.Sjf"),
-    "sjf:backfill": _policy("solvers.policies.sjf.Sjf", _PASS, blocking=False),
-    "srtf": _policy("solvers.policies.srtf.Srtf"),
-    "las": _policy("solvers.policies.las.Las"),
-    "yarn-cs": _policy(YARN_CS),
-    "yarn-cs:backfill": _policy(YARN_CS, f"{_PASS}, within a user", backfill=True),
-    "hived": _policy(HIVED),
-    "hived:backfill": _policy(HIVED, f"{_PASS}, within a user", backfill=True),
-    "allox": _policy("solvers.policies.allox.policy.Allox"),
-    "tiresias-l": _policy("solvers.policies.tiresias_l.TiresiasL"),
-    "themis": _policy("solvers.policies.themis.policy.Themis"),
-    "themis-greedy": _policy("solvers.policies.themis.policy.ThemisGreedy"),
-    "gandiva-fair": _policy(GANDIVA_FAIR),
-    "gandiva-fair:no-trade": _policy(
-        GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
-    "max-min-fairness": _policy("solvers.policies.gavel.max_min_fairness.MaxMinFairness"),
-    "finish-time-fairness": _policy(
-        "solvers.policies.gavel.finish_time_fairness.FinishTimeFairness"
-    ),
-    "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
-    "genie": _policy(GENIE),
-    "genie:elastic": _policy(
-        GENIE, "jobs with deadlines may run on half or twice their gang", elastic=True),
-    "hydra": _policy("solvers.unisched.hydra.Hydra"),
-    "optimus": _policy(OPTIMUS),
-    "optimus:elastic": _policy(
-        OPTIMUS, "jobs may run on other numbers of GPUs than their gangs", elastic=True),
-    "chronus": _policy(CHRONUS),
-    "chronus:estimator": _policy(
-        CHRONUS, "run times and costs of suspension as UniSched estimates them",
-        sr_aware=True, estimates=_policy("solvers.unisched.estimator.DurationEstimates")),
-    "chronus:selector": _policy(
-        UNISCHED, "selects as UniSched does, without its estimator",
-        sr_aware=False, iterations="maximum"),
-    "unisched": _policy(UNISCHED),
-    "unisched:grid": _policy(
-        UNISCHED, "jobs with deadlines start at multiples of their lease only", starts="grid"),
-    "unisched:profile-first": _policy(
-        UNISCHED, "to profile any job is worth 100", profiler_reward=100.0),
-    "unisched:static-profiler": _policy(
-        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"),
-    "unisched:known": _policy(UNISCHED, "does not profile, knows run times", profiling="none"),
-    "unisched:no-suspensions": _policy(
-        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False),
-    "unisched:most-epochs": _policy(
-        UNISCHED, "jobs with a target metric count with the most epochs they may take",
-        iterations="maximum"),
-    "unisched:feasible": _policy(
-        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"),
-    "unisched:density": _policy(
-        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"),
-    "unisched:price": _policy(
-        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"),
-    "unisched:consolidated": _policy(
-        UNISCHED, "gangs on as few nodes as they can have, as Chronus has them",
-        allocations="consolidated"),
-    "unisched:exact": _policy(
-        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"),
-    "ltgf": _policy(LTGF),
-    "ltgf:quota": _policy(
-        LTGF, "a user's fair share is its quota at all times", fair_share="quota"),
-    "ltgf:rho-minus": _policy(
-        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"),
-    "ltgf:renewal-first": _policy(
-        LTGF, "a user's jobs that run come before those that wait", renewal_first=True),
-    "ltgf:printed": _policy("solvers.ltgf.policy.PrintedLtgf", "Algorithm 1 as printed"),
-    "rolling-horizon": _policy(f"{HORIZON}.plan_completion_times"),
-    "rolling-horizon:ltgf": _policy(
-        f"{HORIZON}.plan_ltgf_rounds",
-        "LTGF's rounds, solved exactly; without :ltgf, completion times"),
-    "smallest-area": _policy("solvers.ours.areas.smallest_area.SmallestArea"),
-    "smallest-area:guard": _policy(
-        "solvers.ours.areas.smallest_area.SmallestArea",
-        "who has waited for three days comes first", guard=3 * 86_400),
-    "easy": _policy(f"{BACKFILLING}.Easy"),
-    "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
-    "conservative": _policy(f"{BACKFILLING}.Conservative"),
-    "conservative:estimates": _policy(
-        f"{BACKFILLING}.Conservative",
-        f"{_ESTIMATES}; reservations that cannot begin at once are not moved forward",
-        overestimate=3.0),
-    "serverfilling-srpt": _policy("solvers.policies.serverfilling.policy.ServerFillingSrpt"),
-    "isolation-area": _policy("solvers.ours.areas.isolation_area.IsolationArea"),
-    "edf": _policy("solvers.unisched.earliest_deadline.EarliestDeadline"),
-    "value-density": _policy(VALUE_DENSITY),
-    "value-density:balanced": _policy(
-        VALUE_DENSITY, "best-effort jobs compete with jobs that can still wait", balanced=True),
-    "value-density:profiled": _policy(
-        VALUE_DENSITY, "profiles each new job for 300 s on two GPUs at most", profiling=300),
-    "value-density:balanced-profiled": _policy(
-        VALUE_DENSITY, "balanced, and profiles each new job for 300 s on two GPUs at most",
-        balanced=True, profiling=300),
-    "gandiva-fair:literal": _policy(
-        GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
-    "min-total-duration": _policy("solvers.policies.gavel.min_total_duration.MinTotalDuration"),
-    "max-sum-throughput": _policy("solvers.policies.gavel.max_sum_throughput.MaxSumThroughput"),
-    "online-revenue": _policy(REVENUE),
-    "online-revenue:lp": _policy(
-        REVENUE, "plans in the order of a linear program of the jobs that wait", by="lp"),
-    "online-revenue:density": _policy(
-        REVENUE, "plans by what a job earns for each slot of a worker", by="density"),
-    "online-revenue:spt": _policy(REVENUE, "plans the shortest jobs first", by="spt"),
-    "online-revenue:fifo": _policy(REVENUE, "plans in the order of arrival", by="fifo"),
-}  # fmt: skip
+    name: _told(**row)
+    for name, row in tomllib.loads(
+        files("gangsched").joinpath("policies.toml").read_text("utf-8")
+    ).items()
+}
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"
 ESTIMATED = f"{INFORMATION}.Estimated"
