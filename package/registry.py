@@ -1,7 +1,7 @@
 """Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
-One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each, :data:`POLICIES`,
-which are read from policies.toml, and :data:`~gangsched.instances.traces.READERS`. A row says where
+One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each (solvers.toml),
+:data:`POLICIES` (policies.toml) and :data:`~gangsched.instances.traces.READERS`. A row says where
 the code is, which is imported when it is asked for, and with which parameters it runs.
 
 Names are the Python names with ``-`` for ``_``; both are accepted. ``NAME:profiled`` and the other
@@ -50,12 +50,19 @@ from .solvers.policy import Policy, information_of, is_offline
 # --- problems ------------------------------------------------------------------------------------
 
 
-def _row(place: str, *, quick: Mapping[str, Any] | None = None, **params: Any) -> SolverRow:
-    return SolverRow(place, params, quick or {})
+def _file(name: str) -> dict[str, dict[str, Any]]:
+    """Rows by name, from a file of the package."""
+    return tomllib.loads(files("gangsched").joinpath(name).read_text("utf-8"))
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+_SOLVERS = _file("solvers.toml")
+
+
+def _solvers(problem: str) -> dict[str, Any]:
+    """The solvers of a problem, and those that are compared."""
+    told = _SOLVERS[problem]
+    rows = {name: SolverRow(**row) for name, row in told["solvers"].items()}
+    return {"solvers": rows, "compared": tuple(told["compared"])}
 
 
 def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
@@ -72,10 +79,6 @@ def _preemptive(problem: Irmp) -> Irmp:
     return replace(problem, preemptive=True)
 
 
-EXACT = SolverRow("exact.solve_exact", folder="analysis")
-MARKET = "gandiva_fair.market"
-TRADING = "gandiva_fair.trading.traded_allocation"
-LISTS = "ours.preemptive_lists"
 #: of which no size can be chosen
 QUEUE = "a queue, whose cluster follows from its load"
 MARKETS = "a market of users and GPUs"
@@ -91,25 +94,9 @@ MARKET_LEGEND = ("value: GPUs times their speeds, of all users",)
 #: problems, and the solvers of each, by name
 PROBLEMS: Mapping[str, ProblemEntry] = {
     "rar-ddls": ProblemEntry(
+        **_solvers("rar-ddls"),
         make=RarDdls,
         convert=settings.rar_ddls_of_trace,
-        solvers={
-            "sjf-bco": _row("rar_ddls.sjf_bco.sjf_bco"),
-            "sjf-bco:printed": _row("rar_ddls.sjf_bco.sjf_bco", search="printed"),
-            "first-fit": _row("rar_ddls.arrival_order.first_fit"),
-            "list-scheduling": _row("rar_ddls.arrival_order.list_scheduling"),
-            "random-placement": _row("rar_ddls.arrival_order.random_placement"),
-            "backfill-longest": _row("rar_ddls.backfilling.backfilling", order="longest"),
-            "backfill-area": _row("rar_ddls.backfilling.backfilling", order="area"),
-            "backfill-gpus": _row("rar_ddls.backfilling.backfilling", order="gpus"),
-            "backfill-arrival": _row("rar_ddls.backfilling.backfilling", order="arrival"),
-            "laminar": _row("ours.rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
-            "exact": EXACT,
-        },
-        compared=_names(
-            "sjf-bco first-fit list-scheduling random-placement backfill-area backfill-longest "
-            "laminar"
-        ),
         settings={
             name: _setting(families.rings, workload=workload, jobs=160, nodes=20)
             for name, workload in (("paper-a", "A"), ("paper-b", "B"), ("heavy", "heavy"))
@@ -117,14 +104,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=settings.tiny_rar_ddls,
     ),
     "unisched": ProblemEntry(
+        **_solvers("unisched"),
         make=UniSched,
-        solvers={
-            "lp-selector": _row("unisched.selectors.lp_selector"),
-            "density-greedy": _row("unisched.selectors.density_greedy"),
-            "opportunity-price": _row("unisched.selectors.opportunity_price"),
-            "exact": EXACT,
-        },
-        compared=("lp-selector", "density-greedy", "opportunity-price"),
         settings={
             f"queue-{mix}": _setting(families.queue, what=QUEUE, mix=mix, jobs=2000)
             for mix in ("helios", "philly")
@@ -132,28 +113,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=settings.tiny_queue,
     ),
     "irmp": ProblemEntry(
+        **_solvers("irmp"),
         make=Irmp,
         convert=settings.revenue_of_trace,
-        solvers={
-            "lp-list": _row("ours.irmp.lists.lp_list"),
-            "astraea": _row("irmp.astraea.astraea"),
-            "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
-            "astraea:printed": _row("irmp.astraea.astraea", literal=True, scale=1.0),
-            "batch-sche": _row("irmp.astraea.batch_sche"),
-            "gandiva-like": _row("irmp.revenue_sharing.gandiva_like"),
-            "hived-like": _row("irmp.revenue_sharing.hived_like"),
-            "online-fifo": _row("ours.irmp.online.online", by="fifo"),
-            "online-spt": _row("ours.irmp.online.online", by="spt"),
-            "online-density": _row("ours.irmp.online.online", by="density"),
-            "online-slope": _row("ours.irmp.online.online", by="slope"),
-            "rolling-lp": _row("ours.irmp.online.online", by="lp"),
-            "search": _row("ours.irmp.search.revenue_search"),
-            "exact": _row("ours.irmp.chain.irmp_exact"),
-        },
-        compared=_names(
-            "lp-list astraea astraea:reject-negative batch-sche gandiva-like hived-like "
-            "online-fifo online-density"
-        ),
         settings={
             name: settings.Setting(
                 families.revenue,
@@ -170,18 +132,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         ),
     ),
     "gandiva-fair": ProblemEntry(
+        **_solvers("gandiva-fair"),
         make=settings.refused("a market of GPUs is not made of an instance"),
         kind=GpuMarket,
-        solvers={
-            "trading": _row(TRADING),
-            "trading:midpoint": _row(TRADING, price="midpoint"),
-            "trading:second-of-all": _row(TRADING, price="second-of-all"),
-            "efficient": _row(f"{MARKET}.best_allocation", aim="total"),
-            "max-min": _row(f"{MARKET}.best_allocation", aim="max-min"),
-            "nash": _row(f"{MARKET}.best_allocation", aim="nash"),
-            "fair-share": _row(f"{MARKET}.fair_share"),
-        },
-        compared=("trading", "efficient", "max-min", "nash", "fair-share"),
         settings={
             "table3": _setting(families.table3_market, what=MARKETS),
             "random": _setting(families.market, what=MARKETS, users=20),
@@ -190,41 +143,28 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
     ),
     "ltgf": ProblemEntry(
+        **_solvers("ltgf"),
         make=Ltgf,
-        solvers={
-            "least-fair-first": _row("ours.ltgf.least_fair_first.least_fair_first"),
-            "exact": EXACT,
-        },
-        compared=("least-fair-first",),
         settings={"lives": _setting(families.lives, jobs=30, nodes=2)},
         tiny=settings.tiny_lives,
     ),
     "ltgf-round": ProblemEntry(
+        **_solvers("ltgf-round"),
         make=settings.refused("a round of LTGF is not made of an instance, which has no past"),
         kind=LtgfRound,
-        solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
-        compared=("one-round",),
         settings={"lease": _setting(families.lease, jobs=40, nodes=4)},
         tiny=settings.tiny_round,
     ),
     "ltgf-fluid": ProblemEntry(
+        **_solvers("ltgf-fluid"),
         make=LtgfFluid.of,
         kind=LtgfFluid,
-        solvers={"exact": _row("ltgf.packings.packing_shares")},
-        compared=("exact",),
         settings={"moment": _setting(families.moment, jobs=12, nodes=1)},
         tiny=settings.tiny_moment,
     ),
     "completion-time": ProblemEntry(
+        **_solvers("completion-time"),
         make=CompletionTime,
-        solvers={
-            "shortest-remaining": _row(f"{LISTS}.completion_list"),
-            "smallest-area": _row(f"{LISTS}.completion_list", order="area"),
-            "arrival": _row(f"{LISTS}.completion_list", order="arrival"),
-            "area-order": _row("ours.pool.area_order"),
-            "exact": EXACT,
-        },
-        compared=("shortest-remaining", "smallest-area", "arrival"),
         settings={
             measure: _setting(families.completion, measure=measure, jobs=300, nodes=4, load=1.2)
             for measure in get_args(Measure)
@@ -232,9 +172,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=settings.tiny_completion,
     ),
     "sharing-incentive": ProblemEntry(
+        **_solvers("sharing-incentive"),
         make=SharingIncentive,
-        solvers={"user-order": _row("ours.user_order.user_order"), "exact": EXACT},
-        compared=("user-order",),
         settings={
             reading: _setting(families.sharing, reading=reading, jobs=300, nodes=4, load=1.2)
             for reading in get_args(Reading)
@@ -242,13 +181,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=settings.tiny_sharing,
     ),
     "deadline-rewards": ProblemEntry(
+        **_solvers("deadline-rewards"),
         make=DeadlineRewards,
-        solvers={
-            "reward-list": _row(f"{LISTS}.reward_list"),
-            "reward-search": _row("ours.reward_pool.reward_search"),
-            "exact": EXACT,
-        },
-        compared=("reward-list",),
         settings={
             f"run-{mix}": _setting(
                 families.deadlines, mix=mix, jobs=300, nodes=4, days=14, deadlines="mix2"
@@ -275,10 +209,7 @@ def _told(place: str, note: str = "", options: Mapping[str, Any] | None = None) 
 
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, PolicyRow] = {
-    name: _told(**row)
-    for name, row in tomllib.loads(
-        files("gangsched").joinpath("policies.toml").read_text("utf-8")
-    ).items()
+    name: _told(**row) for name, row in _file("policies.toml").items()
 }
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"
