@@ -26,6 +26,7 @@ from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
 from .instances import (
     Cluster,
+    DeadlineJob,
     Instance,
     Job,
     ReadReport,
@@ -49,6 +50,9 @@ __all__ = ["FAMILIES", "make"]
 
 Mix = Literal["philly", "helios"]
 Aim = Literal["total", "max-min", "nash"]
+Goal = Literal["completion", "flow", "slowdown", "makespan", "rewards", "wait", "stretch"]
+#: shares of gangs of 1, 2, 4 and 8 GPUs
+WIDTHS = {"narrow": (0.7, 0.15, 0.1, 0.05), "wide": (0.3, 0.2, 0.25, 0.25)}
 #: of a call from a file: no number may be larger, nor a list longer
 MOST, LONGEST = 1_000_000, 1_000
 
@@ -198,12 +202,43 @@ def deadlines(
     return DeadlineRewards(draw(cluster, jobs=jobs, days=days, family=deadlines, seed=seed))
 
 
+def gangs(
+    *, goal: Goal, jobs: int, nodes: int, load: float, widths: Literal["narrow", "wide"], seed: int
+) -> CompletionTime | DeadlineRewards | SharingIncentive:
+    """Gangs with lognormal run times, released at random, on nodes of 8 GPUs."""
+    rng = np.random.default_rng([34, seed])
+    sizes = rng.choice([1, 2, 4, 8], jobs, p=WIDTHS[widths])
+    work = np.maximum(1, np.rint(1_000 * np.exp(1.2 * rng.standard_normal(jobs)))).astype(int)
+    between = float((sizes * work).mean()) / (8 * nodes * load)  # s, the mean
+    release = np.cumsum(-between * np.log1p(-rng.random(jobs))).astype(int)
+    users, slack, soft = rng.integers(3, size=jobs), rng.uniform(1.05, 2, jobs), rng.random(jobs)
+    cluster = Cluster.uniform(nodes=nodes, gpus_per_node=8)
+    columns = sizes.tolist(), work.tolist(), (release - release[0]).tolist(), users.tolist()
+    common = [
+        {"id": f"j{i}", "gpus": gpus, "work": seconds, "release": second, "user": f"u{user}"}
+        for i, (gpus, seconds, second, user) in enumerate(zip(*columns, strict=True))
+    ]
+    if goal == "rewards":
+        made = []
+        for given, seconds, late in zip(common, (work * slack).astype(int), soft, strict=True):
+            steps = [(int(seconds), 100)]
+            if late >= 0.5:
+                steps += [(int(seconds * (10 + k)) // 10 + k, 100 - 20 * k) for k in (1, 2, 4)]
+            made.append(DeadlineJob(**given, rewards=steps))
+        return DeadlineRewards(Instance(cluster, made))
+    instance = Instance(cluster, [Job(**given) for given in common])
+    if goal == "wait" or goal == "stretch":
+        return SharingIncentive(instance, goal)
+    return CompletionTime(instance, goal)
+
+
 #: generators by the names that calls record: their own, with - for _
 FAMILIES: Mapping[str, Callable[..., Any]] = {
     family.__name__.replace("_", "-"): family
     for family in (
         rings, rings_of_sizes, rings_like_philly, rings_in_contention, queue, revenue, market,
         table3_market, lives, lease, moment, completion, completion_like_venus, sharing, deadlines,
+        gangs,
     )
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import families
+from .analysis.exact import solve_exact
 from .analysis.proofs.verify import verify_bound
 from .formulations.io import problem_from_dict, problem_to_dict
 from .instances import library
@@ -35,9 +36,12 @@ from .instances.library import Entry, gap_of, index_row, level_of, meets
 from .instances.schedule import Allocation, Schedule
 from .registry import PROBLEMS, entry_of
 from .solvers.io import bound_from_dict, result_from_dict, solution_from_dict, solution_to_dict
-from .solvers.result import Bound, versions
+from .solvers.result import Bound, Result, versions
 
-__all__ = ["Judgement", "Submission", "accept", "faults", "judge", "problem_of", "read_submission"]
+__all__ = [
+    "Judgement", "Submission", "accept", "challenge", "drawn", "faults", "judge", "problem_of",
+    "read_submission",
+]  # fmt: skip
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 LONGEST_NAME, LONGEST_TEXT = 60, 200
@@ -381,6 +385,62 @@ def judge(given: Submission, folder: Path | None = None) -> tuple[list[Judgement
     found = _with_bound(given, found, verdicts)
     _check_sides(known.sense, found)
     return verdicts, found if found is known else _renewed(found, given.by)
+
+
+def drawn(names: Sequence[str], count: int, text: str) -> list[str]:
+    """Return `count` of the names, the same ones for the same text.
+
+    >>> drawn(["a", "b", "c", "d"], 2, "a commit")
+    ['c', 'd']
+    """
+
+    def order(name: str) -> bytes:
+        return hashlib.sha256(f"{text} {name}".encode()).digest()
+
+    return sorted(sorted(names, key=order)[:count])
+
+
+def challenge(name: str, seconds: float, folder: Path | None = None) -> list[Judgement]:
+    """Solve an instance again, and compare the result with what is known.
+
+    Parameters
+    ----------
+    name : str
+        Of the instance.
+    seconds : float
+        The time limit of the problem's exact solver.
+    folder : Path, optional
+        Of another library than the one that comes with the package.
+
+    Returns
+    -------
+    list of Judgement
+        How solution and bound compare; nothing is written.
+
+    Raises
+    ------
+    ValueError
+        Where what it finds contradicts what is known.
+
+    Examples
+    --------
+    >>> [verdict.word for verdict in challenge("flow-tiny-8", 10)]
+    ['equal', 'equal']
+    """
+    known = library.entry(name, folder)
+    solver = PROBLEMS[known.formulation].solvers.get(library.EXACT, solve_exact)
+    found = solver(problem_of(known), time_limit=seconds)
+    assert isinstance(found, Result)
+    given = Submission(
+        name=name,
+        by=found.solver,
+        solver=found.solver,
+        objective=found.objective,
+        solution=found.solution,
+        bound=found.bound,
+        result=True,
+    )
+    return judge(given, folder)[0]
 
 
 def _made(given: Submission, part: Mapping[str, Any]) -> Any:

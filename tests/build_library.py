@@ -38,8 +38,13 @@ from library_instances import Row, rows
 DATA = Path(__file__).resolve().parents[1] / "instances" / "data"
 #: seconds: of each solver, of the exact one, of the bound
 LIMIT, EXACT_LIMIT, BOUND_LIMIT = 8.0, 8.0, 5.0
-#: characters of JSON up to which a problem, or a solution, stands in the file
+#: up to how many jobs the exact solver has how many seconds, where it searches windows of ends
+WINDOW_LIMITS = {20: 10.0, 100: 60.0, 300: 120.0}
+WINDOWED = ("completion-time", "sharing-incentive", "deadline-rewards")
+#: characters of JSON up to which a problem, or a solution that a call gives, stands in the file
 MOST_TEXT = 60_000
+#: of a certificate: a longer one does not replace a weaker one that is shorter
+MOST_CERTIFICATE = 300_000
 COMPLETION = ("shortest-remaining", "smallest-area", "arrival", "area-order")
 RINGS = ("first-fit", "list-scheduling", "sjf-bco", "backfill-longest", "backfill-area", "laminar")
 #: solvers that are run, and up to how many jobs the exact one
@@ -51,9 +56,9 @@ SOLVERS: Mapping[str, tuple[tuple[str, ...], int]] = {
     "ltgf": (("least-fair-first",), 12),
     "ltgf-round": (("one-round",), 160),
     "ltgf-fluid": ((), 100),
-    "completion-time": (COMPLETION, 12),
-    "sharing-incentive": (("user-order",), 10),
-    "deadline-rewards": (("reward-list", "reward-search"), 12),
+    "completion-time": (COMPLETION, 300),
+    "sharing-incentive": (("user-order",), 300),
+    "deadline-rewards": (("reward-list", "reward-search"), 300),
 }
 #: of large problems only those that need seconds for them
 LARGE, QUICKLY = 1_500, {"area-order", "backfill-longest", "density-greedy"}
@@ -70,9 +75,17 @@ def runs(problem: Any) -> Iterator[tuple[str, Result[Any]]]:
         if not problem.violations(found.solution):  # others solve a relaxation
             yield name, found
     if jobs <= most:
-        found = gs.solve(problem, "exact", time_limit=EXACT_LIMIT)
+        found = gs.solve(problem, "exact", time_limit=exact_limit(problem))
         assert isinstance(found, Result)
         yield "exact", found
+
+
+def exact_limit(problem: Any) -> float:
+    """The seconds of the exact solver."""
+    if str(find(problem)) not in WINDOWED:
+        return EXACT_LIMIT
+    jobs = submissions.size_of(problem)
+    return next((limit for most, limit in WINDOW_LIMITS.items() if jobs <= most), EXACT_LIMIT)
 
 
 def proven(problem: Any, bound: Bound) -> bool:
@@ -81,6 +94,12 @@ def proven(problem: Any, bound: Bound) -> bool:
     except (NoCertificate, InvalidCertificate):
         return False
     return True
+
+
+def fits(bound: Bound) -> bool:
+    """Whether a certificate, if there is one, is short enough for a file."""
+    certificate = bound.certificate
+    return certificate is None or len(json_text(dict(certificate))) <= MOST_CERTIFICATE
 
 
 def stamp() -> dict[str, str]:
@@ -97,17 +116,17 @@ def row_of(name: str, result: Result[Any]) -> dict[str, Any]:
     }
 
 
-def best_of(name: str, result: Result[Any]) -> dict[str, Any]:
+def best_of(name: str, result: Result[Any], limit: float) -> dict[str, Any]:
     """The best known solution; by the call that gives it where it is too long for a file."""
     short, call = None, None
     if not hasattr(result.solution, "job") or len(result.solution.job) < 10_000:
         short = solution_to_dict(result.solution)
-    if short is None or len(json_text(short)) > MOST_TEXT:
+    if short is None or (name != "exact" and len(json_text(short)) > MOST_TEXT):
         short, call = None, {"solver": name, "seed": 0}
     return {
         "objective": result.objective,
         "solver": name,
-        "parameters": {"seed": 0, "time_limit": EXACT_LIMIT if name == "exact" else LIMIT},
+        "parameters": {"seed": 0, "time_limit": limit},
         **stamp(),
         "solution": short,
         "call": call,
@@ -120,9 +139,9 @@ def bound_of(bound: Bound) -> dict[str, Any]:
     return {"value": bound.value, "method": bound.method, "certificate": certificate, **stamp()}
 
 
-def measured(results: Mapping[str, Result[Any]]) -> dict[str, Any]:
+def measured(results: Mapping[str, Result[Any]], exact: float) -> dict[str, Any]:
     about = {"python": platform.python_version(), "machine": f"{cores()} cores"}
-    limits = {"limit": LIMIT, "exact_limit": EXACT_LIMIT, "bound_limit": BOUND_LIMIT}
+    limits = {"limit": LIMIT, "exact_limit": exact, "bound_limit": BOUND_LIMIT}
     rows = [row_of(name, result) for name, result in results.items()]
     return {**stamp(), **about, **limits, "seed": 0, "rows": rows}
 
@@ -145,7 +164,7 @@ def build(row: Row) -> Entry:
     winner = pick(found, key=lambda key: found[key].objective)
     bounds = [gs.bound(problem, "full", time_limit=BOUND_LIMIT)]
     bounds += [result.bound for result in results.values() if result.bound is not None]
-    certified = [bound for bound in bounds if proven(problem, bound)]
+    certified = [bound for bound in bounds if fits(bound) and proven(problem, bound)]
     claims = [bound for bound in bounds if bound.certificate is None]
     last = max if low else min
     proof = last(certified, key=lambda bound: bound.value)
@@ -154,7 +173,7 @@ def build(row: Row) -> Entry:
         library.meets(claim.value, proof.value) or (claim.value < proof.value) == low
     ):
         claim = None
-    text = problem_to_dict(problem)
+    text, exact = problem_to_dict(problem), exact_limit(problem)
     made = Entry(
         name=name,
         description=describe(family, arguments, seed),
@@ -165,10 +184,10 @@ def build(row: Row) -> Entry:
         problem=text if len(json_text(text)) <= MOST_TEXT else None,
         generator=call,
         sha256=submissions.problem_hash(problem),
-        best=best_of(winner, found[winner]),
+        best=best_of(winner, found[winner], exact if winner == "exact" else LIMIT),
         proof=bound_of(proof),
         claim=None if claim is None else bound_of(claim),
-        runs=measured(results),
+        runs=measured(results, exact),
         history=[],
     )
     return merged(made, known(name))

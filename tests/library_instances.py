@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 Row = tuple[str, str, dict[str, Any], int]
+WIDTHS = "narrow", "wide"
 
 
 def rows() -> Iterator[Row]:
     """Yield all instances, a kind of problem after the other, the small ones first."""
-    for part in (_rings, _queues, _revenue, _markets, _lives, _completion, _sharing, _deadlines):
+    for part in (
+        _rings, _queues, _revenue, _markets, _lives, _completion, _sharing, _deadlines,
+        _gangs,
+    ):  # fmt: skip
         yield from part()
 
 
@@ -129,3 +133,15 @@ def _deadlines() -> Iterator[Row]:
         for jobs, nodes in ((300, 4), (1_000, 10)):
             about = {"mix": mix, "jobs": jobs, "nodes": nodes, "days": 14, "deadlines": "mix2"}
             yield f"deadlines-{mix}-{jobs}", "deadlines", about, 0
+
+
+def _gangs() -> Iterator[Row]:
+    flow = [("flow", jobs, widths) for jobs in (12, 20, 30, 50, 300) for widths in WIDTHS]
+    others = [
+        ("stretch", 12, "wide"), ("slowdown", 20, "wide"), ("rewards", 20, "wide"),
+        ("rewards", 50, "narrow"), ("makespan", 50, "wide"),
+    ]  # fmt: skip
+    for goal, jobs, widths in [*flow, *others]:
+        nodes, load = (1, 1.5) if jobs <= 20 else (4 if jobs == 300 else 2, 1.0)
+        about = {"goal": goal, "jobs": jobs, "nodes": nodes, "load": load, "widths": widths}
+        yield f"gangs-{goal}-{widths}-{jobs}", "gangs", about, jobs

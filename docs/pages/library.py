@@ -60,11 +60,14 @@ def protocol(found: Sequence[Entry]) -> Iterator[str]:
         return ", ".join(value + unit for value in sorted(values))
 
     yield "## Protocol"
-    limits = [each(key, " s") for key in ("limit", "exact_limit", "bound_limit")]
+    limits = [each(key, " s") for key in ("limit", "bound_limit")]
+    exact = sorted({run["exact_limit"] for run in runs})
     yield (
-        f"Limits: {limits[0]} for each heuristic, {limits[1]} for `exact` (which may take longer "
-        f"to build a model), {limits[2]} for the bound, of effort full. The exact solver runs on "
-        "small instances only. One instance after the other, in a process for each kind; threads "
+        f"Limits: {limits[0]} for each heuristic, {exact[0]:g} to {exact[-1]:g} s for `exact` by "
+        "size (which may take longer to build a model; `gangsched library show` has the limit of "
+        f"each run), {limits[1]} for the bound, of effort full. The exact solver runs on small "
+        "instances only, of completion times, rewards and users on up to 300 jobs. One instance "
+        "after the other, in a process for each kind; threads "
         f"are the defaults of solvers. Seed {each('seed')} of all. Time is wall time without "
         f"compilation, on a machine with {each('machine')} that others used too: read it as an "
         "order of magnitude."
@@ -113,6 +116,8 @@ def of_problem(stem: str, found: Sequence[Entry]) -> Iterator[str]:
 
 def conditions(found: Sequence[Entry]) -> Conditions:
     runs = found[0].runs
+    limits = sorted({entry.runs["exact_limit"] for entry in found if entry.runs["rows"]})
+    exact = " to ".join(f"{limit:g}" for limit in dict.fromkeys([limits[0], limits[-1]]))
     online = any(row["solver"].startswith("online") for e in found for row in e.runs["rows"])
     claimed = sum(entry.claim is not None for entry in found)
     own = [entry.generator["seed"] for entry in found if entry.generator is not None]
@@ -120,7 +125,7 @@ def conditions(found: Sequence[Entry]) -> Conditions:
         information="all solvers know the whole instance" + ", online rules what has come" * online,
         seeds=f"{seed_range(own)} of the instances, {runs['seed']} of solvers",
         excluded="no job",
-        parameters=f"{runs['limit']:g} s for each solver, {runs['exact_limit']:g} s for exact, "
+        parameters=f"{runs['limit']:g} s for each solver, {exact} s for exact, "
         f"{runs['bound_limit']:g} s for the bound",
         certificate=f"bound in the table, {claimed} of {len(found)} marked as claimed",
     )

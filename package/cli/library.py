@@ -1,4 +1,4 @@
-"""The commands `library list | show | verify | submit`: the best known values, with proofs."""
+"""The commands `library list`, `show` and so on: the best known values, with proofs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Folder = Annotated[
 
 
 def library(context: typer.Context) -> None:
-    """Best known values with proofs: list, show, verify, submit."""
+    """Best known values with proofs: list, show, verify, submit, challenge."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -155,7 +155,7 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Names of instances; else all.")] = None,
     folder: Folder = None,
 ) -> None:
-    """Replay everything: problems, solutions, values, bounds, classes.
+    """Replay all: problems, solutions, values, bounds, classes.
 
     Problems are generated again and their hashes compared, solutions checked and valued, bounds
     proven again from their certificates. Exit code 1 where anything does not hold.
@@ -222,7 +222,46 @@ def submit(
         screen.say_written(console, shelf.path_of(found.name, folder))
 
 
+def challenge(
+    names: Annotated[list[str] | None, typer.Argument(help="Names of instances; else all.")] = None,
+    seconds: Annotated[float, typer.Option(help="Time limit of each.")] = 60.0,
+    some: Annotated[int | None, typer.Option(min=1, help="Only so many of them.")] = None,
+    seed: Annotated[str, typer.Option(help="Any text: draws which ones.")] = "",
+    folder: Folder = None,
+) -> None:
+    """Solve instances again, and show what beats the best known.
+
+    Exit code 1 where a better solution is found; a better bound is only shown.
+    """
+    from ..submissions import BETTER, challenge, drawn
+
+    began, lost, closer = time.monotonic(), 0, 0
+    console = screen.open_console()
+    with screen.reading():
+        rows = shelf.index(_folder(folder))
+        wanted = sorted(rows) if not names else [lookup("instance", rows, name) for name in names]
+        wanted = wanted if some is None else drawn(wanted, some, seed)
+    with screen.progress_line("solving") as said, screen.announced():
+        for name in wanted:
+            said(f"solving {name}")
+            better = [one for one in challenge(name, seconds, folder) if one.word == BETTER]
+            for verdict in better:
+                screen.say(console, f"{name}: {verdict}")
+            beaten = any(verdict.part == "solution" for verdict in better)
+            lost += beaten
+            closer += bool(better) and not beaten
+    more = f"; {counted(closer, 'bound')} improved" if closer else ""
+    result = f"{lost} beaten" if lost else "none is beaten"
+    took = time.monotonic() - began
+    screen.say(
+        console, f"{counted(len(wanted), 'instance')} solved in {took:.0f} s: {result}{more}"
+    )
+    if lost:
+        raise typer.Exit(screen.EXIT_FAILED)
+
+
 #: what `gangsched library` has
 SUBCOMMANDS: Mapping[str, Callable[..., None]] = {
     "list": list_entries, "show": show, "verify": verify, "submit": submit,
+    "challenge": challenge,
 }  # fmt: skip

@@ -299,7 +299,7 @@ def test_show_says_how_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = listed(capsys)
     assert code == 0
-    for name in ("list", "show", "verify", "submit"):
+    for name in ("list", "show", "verify", "submit", "challenge"):
         assert f"\n  {name} " in out
     assert "..." not in out.split("Commands:")[1]
 
