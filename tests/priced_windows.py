@@ -323,7 +323,10 @@ def of_users(problem: SharingIncentive) -> Case:
                 problem.jobs[k].work or 0 for k in owner if owner[k] == owner[j] and k != j
             )
             flows = range(job.work or 0, floor(target * over) + less - others + 1)
-            choices = tuple((job.release + flow, Fraction(flow)) for flow in flows)
+            ends = (job.release + flow for flow in flows)
+            choices = tuple(
+                (end, Fraction(end - job.release)) for end in ends if end <= all_done(problem)
+            )
             found.append(Gang(job.gpus, job.release, job.work or 0, choices, user=owner[j]))
         return tuple(found)
 
@@ -331,6 +334,12 @@ def of_users(problem: SharingIncentive) -> Case:
         return min(Fraction(ceil(ratio * over), over) for _, over in terms)
 
     return Case(problem, Fraction(best or 0), gangs, up, terms)
+
+
+def all_done(problem: Any) -> int:
+    """By when all is done if it is done one by one."""
+    jobs = problem.instance.jobs
+    return int(max(job.release for job in jobs) + sum(job.work or 0 for job in jobs))
 
 
 def ends_below(problem: CompletionTime, target: Fraction | int) -> tuple[Gang, ...]:
@@ -349,7 +358,7 @@ def ends_below(problem: CompletionTime, target: Fraction | int) -> tuple[Gang, .
         spare = target - sum(alone) + alone[j]
         per_second = cost(j, 1) - cost(j, 0)
         last = floor((spare - cost(j, 0)) / per_second)
-        ends = range(job.release + job.work, last + 1)
+        ends = range(job.release + job.work, min(last, all_done(problem)) + 1)
         choices = tuple((end, cost(j, end)) for end in ends)
         found.append(Gang(job.gpus, job.release, job.work, choices))
     return tuple(found)

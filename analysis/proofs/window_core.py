@@ -26,9 +26,9 @@ def cheapest_ends(
     """Write what it costs each job at least to be complete in each interval, and when it is.
 
     That is the weight of its flow time, `fixed` of the interval, and the price of `need` seconds,
-    at least `last` of which are the last ones before the end. Intervals that are picked are those
-    of the `most` least costs, -1 where there are fewer, and `uses` is the seconds bought of each
-    interval.
+    at least `last` of which are the last ones before the end; if that is 0, the interval's end is
+    the job's. Intervals that are picked are those of the `most` least costs, -1 where there are
+    fewer, and `uses` is the seconds bought of each interval.
     """
     order = np.empty(edges.size, dtype=np.int64)
     for j in range(release.size):
@@ -40,9 +40,11 @@ def cheapest_ends(
                 continue
             if start >= high[j]:
                 break
-            least = max(last, need[j] - have, low[j] - start)
+            least = max(last, need[j] - have)
+            if last:
+                least = max(least, low[j] - start)
             top = min(length, need[j], high[j] - start)
-            if least <= top and fixed[j, k] < np.inf:
+            if least <= top and low[j] <= edges[k + 1] and fixed[j, k] < np.inf:
                 kept = 0
                 for a in range(count):
                     if own[order[a]] > rate + own[k]:

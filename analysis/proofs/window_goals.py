@@ -22,9 +22,10 @@ from .windows import Gangs
 
 __all__ = ["Goal", "goal_of"]
 
-#: by which a bound in floats may be too high, of 1 and of a unit
-ROUNDING, OF_UNIT = 4e-10, 1e-6
+#: by which a bound in floats may be too high, of 1 and of a unit, and of a sum at least
+ROUNDING, OF_UNIT, OF_SUM = 4e-10, 1e-6, 1e-12
 SLACK = 0.01  #: of a unit
+FINEST = 1e-9  #: of the best value, what a unit is at least to be told from rounding
 LIMIT = 5.0  #: seconds of a schedule in whole seconds
 
 
@@ -86,6 +87,11 @@ def _fitting(kind: Any, problem: Any, flow: CompletionTime) -> Goal | None:
     return goal
 
 
+def _little(unit: float, best: float) -> float:
+    """What floats may be wrong by."""
+    return max(OF_UNIT * unit, OF_SUM * abs(best))
+
+
 @dataclass
 class _Shared:
     """Gangs, and their ends in a solution."""
@@ -143,10 +149,9 @@ class _Sums(_Shared):
         pairs = zip(self.problem.weights, self.problem.jobs, strict=True)
         return Fraction(sum(w * job.release for w, job in pairs), self.problem.scale)
 
-    @property
-    def unit(self) -> float:
+    def unit(self, best: float) -> float:
         """Of which all costs are multiples; 0 if there is none."""
-        return float(self.problem.integral)
+        return 1.0 if self.problem.integral and best * FINEST < 1 else 0.0
 
     def value(self, solution: Schedule) -> float:
         """Return the sum of flow times or slowdowns."""
@@ -163,23 +168,26 @@ class _Sums(_Shared):
 
     def threshold(self, best: float) -> float:
         """Return the value before the best one."""
-        return best - self.unit + OF_UNIT if self.unit else best * (1 - ROUNDING)
+        unit = self.unit(best)
+        return best - unit + _little(unit, best) if unit else best * (1 - ROUNDING)
 
     def target(self, bound: float, best: float) -> Fraction:
         """Return a bound in the problem's own measure."""
         if bound > self.threshold(best):
-            bound = best if self.unit else min(bound, best)
-        if self.unit:
-            return math.ceil(bound - OF_UNIT) + self.since
-        return Fraction(bound * (1 - ROUNDING)) + self.since
+            bound = best if self.unit(best) else min(bound, best)
+        if unit := self.unit(best):
+            return math.ceil(bound - _little(unit, best)) + self.since
+        lower = Fraction(bound * (1 - ROUNDING)) + self.since
+        return Fraction(math.nextafter(float(lower), -math.inf))  # which a float can be
 
     def needed(self, target: Fraction) -> float:
         """Return the value before it, or itself."""
-        return float(target - self.since) - self.unit
+        value = float(target - self.since)
+        return value - self.unit(value)
 
     def slack(self, best: float) -> float:
         """Return a part of a second, or of the best value."""
-        return SLACK if self.unit else best * OF_UNIT
+        return SLACK * self.unit(best) or best * OF_UNIT
 
     def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
         """Return the best schedule of the order of ends."""
@@ -263,10 +271,10 @@ class _Rewards(_Shared):
             steps.append((ends, np.array([cost for _, cost in own])))
         return {"steps": tuple(steps)}
 
-    @property
-    def unit(self) -> float:
-        """Of which all rewards are multiples."""
-        return float(self.problem.unit) or 1.0
+    def unit(self, best: float) -> float:
+        """Of which all rewards are multiples; 0 if they are too many."""
+        unit = float(self.problem.unit) or 1.0
+        return unit if -best * FINEST < unit else 0.0
 
     def value(self, solution: Schedule) -> float:
         """Return what is won, less than 0."""
@@ -279,22 +287,25 @@ class _Rewards(_Shared):
 
     def threshold(self, best: float) -> float:
         """Return the cost before the best one."""
-        return best - self.unit * (1 - OF_UNIT)
+        unit = self.unit(best)
+        return best - unit + _little(unit, best) if unit else best * (1 + ROUNDING)
 
     def target(self, bound: float, best: float) -> Fraction:
         """Return the most that can be won."""
+        exact, unit = self.problem.unit or Fraction(1), self.unit(best)
         if bound > self.threshold(best):
-            bound = best
-        unit = self.problem.unit or Fraction(1)
-        return math.floor(-bound / float(unit) + OF_UNIT) * unit
+            bound = best if unit else min(bound, best)
+        if unit:
+            return math.floor((_little(unit, best) - bound) / unit) * exact
+        return Fraction(-bound * (1 + ROUNDING))
 
     def needed(self, target: Fraction) -> float:
         """Return the cost of a unit more."""
-        return -float(target) - self.unit
+        return -float(target) - self.unit(-float(target))
 
     def slack(self, best: float) -> float:
         """Return a part of the unit."""
-        return SLACK * self.unit
+        return SLACK * self.unit(best) or -best * OF_UNIT
 
     def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
         """Return a schedule of the jobs that run more than not, without the least likely ones."""
@@ -309,7 +320,7 @@ class _Rewards(_Shared):
         for j in [None, *by_doubt.tolist()]:
             if j is not None:
                 worth[j] = 0
-            if worth.sum() <= -best + OF_UNIT * self.unit:
+            if worth.sum() <= -best * (1 + ROUNDING):
                 break
             kept = np.flatnonzero(worth)
             plan = within(

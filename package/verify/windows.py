@@ -29,6 +29,9 @@ A node with prices may also be narrowed: it has the windows "low" and "high" and
 [x], whose windows lie in these too. No better schedule may be left out: with any end of a job
 outside of them instead of its cheapest one, the bound is no better than the target.
 
+Where a later end never costs less, windows end with max r_j + sum_j p_j, as in some best schedule:
+a second after all releases in which nothing runs can be left out, and no end is later for it.
+
 - Completion times: f_j(C) is w_j C, w_j (C - r_j) or w_j (C - r_j) / p_j, and no other job costs
   less than alone. With rate_j = w_j or w_j / p_j,
 
@@ -274,7 +277,8 @@ def completions(problem: completion_time.GangProblem, certificate: Mapping[str, 
     alone = [r + p for r, p in zip(problem.releases, problem.seconds, strict=True)]
     since = Fraction(problem.since(), problem.scale)
     spare = target - since - sum(w * p for w, p in zip(rates, problem.seconds, strict=True))
-    latest = [end + floor(spare / rate) for end, rate in zip(alone, rates, strict=True)]
+    last = max(problem.releases) + sum(problem.seconds)
+    latest = [min(end + floor(spare / rate), last) for end, rate in zip(alone, rates, strict=True)]
 
     def costs(leaf: Leaf, j: int, within: tuple[int, int], must: bool) -> Fraction | None:
         weight = leaf.scale * problem.weights[j]
@@ -335,11 +339,11 @@ def worst_user(cluster: fairness.SharingProblem, certificate: Mapping[str, Any])
     users = [(jobs, *fairness.terms(cluster, user, jobs)) for user, jobs in cluster.members.items()]
     alone = [r + p for r, p in zip(cluster.releases, cluster.work, strict=True)]
     owner = {j: u for u, (jobs, _, _) in enumerate(users) for j in jobs}
-    latest = alone.copy()
+    latest, last = alone.copy(), max(cluster.releases) + sum(cluster.work)
     for jobs, less, over in users:
         spare = floor(target * over) + less - sum(cluster.work[j] for j in jobs)
         for j in jobs:
-            latest[j] += spare
+            latest[j] = min(alone[j] + spare, last)
 
     def rounded(ratio: Fraction) -> Fraction:
         return min(Fraction(ceil(ratio * over), over) for _, _, over in users)
