@@ -28,6 +28,7 @@ from hand_run import (
     with_events,
     with_record,
 )
+from malformed import table
 
 VISIBLE, START, PROFILE = EventKind.VISIBLE, EventKind.START, EventKind.PROFILE
 
@@ -296,24 +297,7 @@ def test_a_completed_run_leaves_no_segment_open() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "messages"),
-    [
-        ("first", 60, ["records: job 'a' has first=60, not 0"]),
-        ("end", 201, ["records: job 'a' has end=201, not 200"]),
-        ("starts", 2, ["records: job 'a' has starts=2, not 1"]),
-        ("held", 1201, ["records: job 'a' has held=1201, not 1200"]),
-        ("fair", float("nan"), ["records: job 'a' has fair=nan, not a finite number >= 0"]),
-        ("fair_before", -1, ["records: job 'a' has fair_before=-1.0, not a finite number >= 0"]),
-        ("left", 5, ["service: job 'a' has left=5, with 200 s of progress of 200 s it is 0"]),
-        ("gpus", 5, ["instance: job 'a' has gpus=5, not 6"]),
-        ("release", 1, ["instance: job 'a' has release=1, not 0",
-                        "instance: job 'a' has visible=0, not 60"]),
-        ("work", 199, ["instance: job 'a' has work=199, not 200"]),
-        ("weight", 2, ["instance: job 'a' has weight=2.0, not 1.0"]),
-        ("user", 1, ["instance: job 'a' has user=1, not 0"]),
-        ("visible", 60, ["instance: job 'a' has visible=60, not 0"]),
-        ("rejected", True, ["rejected: job 'a' is listed 0 times, its record says rejected=True",
-                            "rejected: job 'a' has segments or events"]),
-    ],
+    table("refused_values")["records"],
 )  # fmt: skip
 def test_broken_records_are_named(column: str, value: object, messages: list[str]) -> None:
     assert violations(with_record(hand_run(), **{column: {0: value}})) == messages

@@ -30,6 +30,7 @@ from gangsched.solvers import (
     TiresiasL,
     YarnCs,
 )
+from malformed import table
 from reference_driver import drive
 
 pytestmark = pytest.mark.parametrize("engine", ["reference", "compiled"])
@@ -337,27 +338,7 @@ def test_jobs_that_can_never_run_are_listed(engine: Any) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "text"),
-    [
-        ({"round_length": 0}, "rules: round_length=0 is below 1"),
-        ({"lease": 2.5}, r"rules: lease=2.5 is not an integer"),
-        ({"overhead": 900}, "rules: overhead=900 is not below the lease of 900 s"),
-        ({"patience": -1}, "rules: patience=-1 is below 0"),
-        ({"migration": -1}, "rules: migration=-1 is below 0"),
-        ({"migration": 1.5}, "rules: migration=1.5 is not an integer"),
-        ({"migration": 900}, "rules: migration=900 is not below the lease of 900 s"),
-        ({"lease": 2**41}, "rules: lease=2199023255552 is above 1099511627776"),
-        ({"synchronous": "no"}, "rules: synchronous='no' is not True or False"),
-        ({"spread": 2}, "rules: spread=2 is not True or False"),
-        ({"until": float("nan")}, "drive: until=nan is not an integer or None"),
-        ({"until": True}, "drive: until=True is not an integer or None"),
-        ({"until": -1}, "drive: until=-1 is not within 0"),
-        ({"until": 2**70}, "drive: until=.* is not within 0"),
-        ({"skip": None}, "drive: skip=None is not True or False"),
-        ({"reject": ["j0"]}, "reject: job 'j0' is not a number"),
-        ({"reject": [0.5]}, "reject: job 0.5 is not a number"),
-        ({"resume": "point"}, "drive: resume='point' is not a Checkpoint"),
-        ({"reject": [7]}, "reject: job 7 is not one of the 1 jobs"),
-    ],
+    [*table("refused_values")["rules"], ({"skip": None}, "drive: skip=None is not True or False")],
 )
 def test_bad_rules_are_refused(engine: Any, wrong: dict[str, Any], text: str) -> None:
     with pytest.raises((ValueError, TypeError), match=text):

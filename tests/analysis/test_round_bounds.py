@@ -14,6 +14,7 @@ from gangsched.analysis.proofs.round_fairness import gang_sums_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations import LtgfRound
 from gangsched.solvers import Bound, one_round
+from malformed import table
 
 #: two users are due 20 each: 0, 10 or 20 of 20 for the first, 0 or 20 of 20 for the second
 ROUND = LtgfRound(
@@ -37,20 +38,7 @@ def test_the_users_cannot_both_have_all() -> None:
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"value": 0.49}, "the certificate proves 1/2"),
-        ({"level": 1, "scale": 2}, r"level=0\.5 takes 3 of the 3 GPUs"),
-        ({"level": 0}, r"level=0\.0 takes 0 of the 3 GPUs"),
-        ({"users": [0]}, r"level=1\.0 takes 2 of the 3 GPUs"),
-        ({"users": [0], "level": 2}, "the certificate proves 1"),
-        ({"users": []}, r"level=1\.0 takes 0 of the 3 GPUs"),
-        ({"users": [0, 0]}, r"users=\[0, 0\] names one twice"),
-        ({"users": [0, 2]}, "users: 2 is not one who is due something"),
-        ({"users": [0, -1]}, r"users\[1\]=-1 is not an integer >= 0"),
-        ({"users": 1}, "users=1 is not a list of integers"),
-        ({"scale": 0}, "scale=0 is below 1"),
-        ({"level": 0.5}, r"level=0\.5 is not an integer"),
-        ({"level": -1}, "level=-1 is below 0"),
-        ({"kind": "packing"}, "kind='packing' is not a kind for LtgfRound"),
+        *table("refused_values")["round-certificates"],
         ({"problem": replace(ROUND, gpus=10**9)}, "gpus: 1000000000 are more than 100000000"),
         ({"problem": replace(ROUND, share=[2, 0])}, "users: 1 is not one who is due something"),
     ],

@@ -26,6 +26,7 @@ from gangsched.solvers import Stop
 from gangsched.solvers.policies.fifo import Fifo
 from gangsched.solvers.policies.tiresias_l import TiresiasL
 from hand_run import INSTANCE, PIECES, Piece, hand_run, with_record
+from malformed import table
 
 FORMS = ["json", "json.gz", "csv", "parquet"]
 forms = pytest.mark.parametrize("form", FORMS)
@@ -182,29 +183,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_run(tmp_path / "night.csv")
 
 
-HEADS = [
-    ({"policy": 3}, r"run: policy=3 is not a string"),
-    ({"parameters": []}, r"run: parameters=\[\] is not an object"),
-    ({"seed": 1.5}, r"run: seed=1\.5 is not an integer or null"),
-    ({"stop": "bored"}, r"run: stop='bored' is not a known reason"),
-    ({"now": -1}, r"run: now=-1 is not a number of seconds"),
-    ({"sizes": [4, 0, 2]}, r"run: sizes=\[4, 0, 2\] is not a list of positive integers"),
-    ({"sizes": [4]}, r"entries: node\[1\]=1 is not a number below 1"),
-    ({"users": ["u", 2]}, r"run: users=\['u', 2\] is not a list of strings"),
-    ({"users": ["u"]}, r"run: 2 weights of 1 users"),
-    ({"users": ["u"], "user_weight": [1]}, r"records: user\[1\]=1 is not a number below 1"),
-    ({"user_weight": ["1", 2]}, r"run: user_weight=\['1', 2\] is not a list of numbers >= 0"),
-    ({"rejected": [[2]]}, r"run: rejected=\[\[2\]\] is not a list of \[number of a job, reason\]"),
-    ({"rejected": [[5, "why"]]}, r"run: rejected\[0\]=5 is not a number below 5"),
-    ({"rounds": True}, r"run: rounds=True is not a count"),
-    ({"versions": {"a": 1}}, r"run: versions=\{'a': 1\} is not names to strings"),
-    ({"timing": {}}, r"timing: field 'runtime' is missing"),
-    ({"timing": {"runtime": "1"}}, r"timing: runtime='1' is not a number >= 0"),
-    ({"rules": {}}, r"rules: field 'lease' is missing"),
-    ({"versoins": {}}, r"run: unknown field 'versoins' \(did you mean 'versions'\?\)"),
-    ({"version": 9}, r"version=9 is not supported, only 1 is"),
-    ({"kind": "result"}, r"kind='result' is not one of 'run'"),
-]
+HEADS = table("refused_values")["runs"]
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

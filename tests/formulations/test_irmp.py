@@ -26,6 +26,7 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers.exact import branch_and_bound
+from malformed import table
 
 
 def job(**changes: Any) -> ParameterServerJob:
@@ -202,85 +203,16 @@ def test_the_schedule_that_is_broken_below_is_feasible() -> None:
     assert example(horizon=7).violations(schedule(*GOOD)) == []
 
 
-OUTSIDE = "bandwidth (3i): job 'j11' has 2 workers of bandwidth 1 away from 1 PSs of 1 on node 's2'"
+def by_number(held: dict[str, int]) -> dict[int, int]:
+    """What nodes hold, by their numbers."""
+    return {int(node): count for node, count in held.items()}
 
 
-@pytest.mark.parametrize(
-    ("rows", "parameters", "message"),
-    [
-        ([(4, 3, 5, {0: 2}, {0: 1})], {}, "reference: job number 4 of 4"),
-        ([(0, 3, 5, {4: 2}, {4: 1})], {}, "reference: node number 4 of 4"),
-        (
-            [(0, 3, 9, {0: 2, 1: 1}, {0: 1})],
-            {},
-            "chunks (3e): job 'j11' has 3 workers, 1 to 2 are allowed",
-        ),
-        ([(0, 3, 5, {0: 2}, {})], {}, "parameter server (3g): job 'j11' has none"),
-        (
-            [(0, 3, 9, {0: 2, 1: 0}, {1: 1})],
-            {},
-            OUTSIDE,
-        ),
-        (
-            [(0, 3, 9, {0: 2, 1: 0}, {0: 1, 1: 1})],  # a PS that is not needed
-            {},
-            OUTSIDE,
-        ),
-        (
-            [(0, 2, 5, {0: 2}, {0: 1})],
-            {},
-            "release (3l): job 'j11' runs from 2, before it may",
-        ),
-        (
-            [(0, 1, 5, {0: 2}, {0: 1})],
-            {"paper_slot_r": True},
-            "release (3l): job 'j11' runs from 1, before it may",
-        ),
-        ([(0, 6, 8, {0: 2}, {0: 1})], {"horizon": 7}, "horizon: job 'j11' ends at 8, after T=7"),
-        (
-            [(0, 3, 4, {0: 2}, {0: 1}), (0, 5, 6, {0: 2}, {0: 1})],
-            {},
-            "non-preemption (3f): job 'j11' runs in 2 segments",
-        ),
-        (
-            [(0, 3, 5, {0: 1}, {0: 1}), (0, 4, 8, {1: 1}, {1: 1})],
-            {"preemptive": True},
-            "non-preemption (3f): job 'j11' runs twice at 4",
-        ),
-        (
-            [(0, 3, 4, {0: 2}, {0: 1})],
-            {},
-            "training (3k): job 'j11' trains 2 of 4 mini-batches",
-        ),
-        (
-            [(0, 3, 6, {0: 1, 1: 1}, {0: 1})],
-            {},
-            "training (3k): job 'j11' trains 3 of 4 mini-batches",
-        ),
-        (
-            [(0, 3, 5, {0: 2}, {0: 1}), (1, 4, 8, {0: 1, 1: 1}, {1: 1})],
-            {},
-            "workers (3c): node 's1' holds 3 of its 2 from 4",
-        ),
-        (
-            [(0, 3, 7, {0: 1}, {0: 1}), (1, 5, 9, {0: 1}, {0: 1})],
-            {},
-            "parameter servers (3d): node 's1' holds 2 of its 1 from 5",
-        ),
-        (
-            [(0, 3, 7, {0: 1}, {0: 2})],
-            {},
-            "parameter servers (3d): node 's1' holds 2 of its 1 from 3",
-        ),
-        (
-            list(GOOD),
-            {"alone": {"u1": 188, "u2": 0.5}},
-            "sharing incentive: user 'u2' earns 0, alone it earns 0.5",
-        ),
-    ],
-)
-def test_what_is_broken_is_named(rows: list[Row], parameters: dict[str, Any], message: str) -> None:
-    assert example(**parameters).violations(schedule(*rows)) == [message]
+@pytest.mark.parametrize("case", table("broken_revenue")["broken"])
+def test_what_is_broken_is_named(case: dict[str, Any]) -> None:
+    rows = [(*row[:3], *map(by_number, row[3:])) for row in case["segments"]]
+    found = example(**case.get("parameters", {})).violations(schedule(*rows))
+    assert found == [case["message"]]
 
 
 def test_parameter_servers_alone_train_nothing() -> None:

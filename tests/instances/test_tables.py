@@ -23,6 +23,7 @@ from gangsched.instances.tables import (
     save_folder,
     save_schedule,
 )
+from malformed import table
 from strategies import schedules
 
 SCHEDULE = Schedule.of(
@@ -212,21 +213,7 @@ def test_missing_and_unknown_tables_are_named(tmp_path: Path, suffix: str) -> No
 
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
-    [
-        ('"count"', '"counts"', r"columns: unknown field 'counts' \(did you mean 'count'\?\)"),
-        ('"count"', '"id"', r"columns: field 'count' is missing"),
-        (',"done"', ',"done","id"', r"columns: \['id', .*\] has a name twice"),
-        ("-5", "-5.5", r"columns: count\[1\]='-5\.5' is not a 64-bit integer"),
-        ("-5", f"-5{10**20}", r"columns: count\[1\]=-5\d+ is not a 64-bit integer"),
-        ("-0.0", "nan", r"columns: share\[1\]=nan is not a finite number"),
-        ("-0.0", "inf", r"columns: share\[1\]=inf is not a finite number"),
-        (",0.1,", ",x,", r"columns: share\[0\]='x' is not a finite number"),
-        (",0\n", ",no\n", r"columns: done\[1\]='no' is not 0 or 1"),
-        (",0\n", "\n", r"row 1 has 3 entries, not 4"),
-        ('"a"', '"a', r"not CSV: "),
-        ('"a"', "\udcff", r"utf-8"),
-        ("-5", "-6", r"its SHA-256 is not the one in run\.json, it was changed"),
-    ],
+    [*table("refused_values")["csv"], ('"a"', "\udcff", r"utf-8")],
 )
 def test_broken_csv_is_refused(tmp_path: Path, old: str, new: str, rule: str) -> None:
     file = saved(tmp_path, ".csv") / "people.csv"

@@ -17,6 +17,7 @@ from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.instances.deadlines import helios_like_workload, testbed_workload
 from gangsched.solvers.unisched.policy import Cycles, UniSchedPolicy
+from malformed import table
 from strategies import deadline_instances
 
 MINUTE = 60
@@ -327,24 +328,7 @@ def test_profilers_and_what_is_not_selected_are_split_where_the_rules_let_gangs_
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [
-        ({"lease": 0}, "unisched: lease=0 is below 1"),
-        ({"be_lease": 250}, "unisched: lease=600 is not a multiple of be_lease=250"),
-        ({"selector": "best"}, "unisched: selector='best' is not one of 'lp', 'density', 'price'"),
-        ({"profiling": "off"}, "unisched: profiling='off' is not one of 'joint', 'static', 'none'"),
-        ({"allocations": "any"}, "unisched: allocations='any' is not one of 'cells', 'exact'"),
-        (
-            {"iterations": "few"},
-            "unisched: iterations='few' is not one of 'calibrated', 'ensemble'",
-        ),
-        ({"rounding": "up"}, "unisched: rounding='up' is not one of 'lossless', 'paper'"),
-        ({"profiler_nodes": 1.5}, r"unisched: profiler_nodes=1\.5 is not an integer"),
-        ({"time_limit": -1}, "unisched: time_limit=-1 is not positive"),
-        ({"sr_aware": "no"}, "unisched: sr_aware='no' is not True or False"),
-        ({"quantile": 2}, "quantile=2"),
-        ({"noise": -1}, "noise=-1"),
-        ({"profiler_reward": 0.0}, "unisched: profiler_reward=0.0 is not positive"),
-    ],
+    table("refused_values")["unisched"],
 )
 def test_wrong_parameters_are_named(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):

@@ -9,62 +9,13 @@ import pytest
 
 from gangsched.instances import traces
 from gangsched.instances.traces.tres import gpu_count, tres_ids
+from malformed import table
 
-TEXTS = {
-    "gres/gpu=4": 4,
-    "gres/gpu:1g.5gb=2": 2,
-    "gres/gpumem=80G,gres/gpuutil=100,gres/gpu=1": 1,
-    "gres/gpu:4": 4,
-    "gres:gpu:4": 4,
-    "gres/gpu:a100=4": 4,
-    "gpu": 1,
-    "gpu:4": 4,
-    "GPU:4": 4,
-    "gpu:a100": 1,
-    "gpu:a100:4": 4,
-    "gpu:a100:2(S:0-1),gpu:v100:1(S:0)": 3,
-    "gres/gpu:a100=3,gres/gpu:v100=2": 5,
-    "gres/gpu:a100=3,gres/gpu=7": 7,
-    "gpu:2080ti:4": 4,
-    "gpu:3090:2": 2,
-    "gpu:3090:2(S:0-1),gpu:4090:1": 3,
-    "gres/gpu:1080ti=2": 2,
-    "gres/gpu:3090=2": 2,
-    "gres/gpu=4,gres/gpu:2080ti=4": 4,
-    "gres/gpu:2080ti=4,gres/gpu=4": 4,
-    "gpu:a100:2,gpu:a100:2": 4,
-    "gres/gpu=0": 0,
-    "cpu=8,mem=64G,node=1,billing=12,energy=0": None,
-    "gres/mps=50,gres/shard:2,license/matlab@x=3,fs/disk=9,gres/gpumem=80G": None,
-    "billing=8,gres/shard=1,gres/gpu=1,license/x=4": 1,
-    ",cpu=8,": None,
-    "N/A,cpu=8": None,
-    "(null)": None,
-    "1=8,2=64G,3=0,4=1,5=8,6=0,7=0,8=0": None,
-}
+TABLE = table("tres")
+TEXTS = TABLE["counted"] | dict.fromkeys(TABLE["nothing"])
 #: with resources 1001 and 1002 as GPUs
-NUMBERED = {
-    "1=40,2=85000M,4=2,1002=4": 4,
-    "1=40,1001=1,1002=2": 3,
-    "1=40,1001=0": 0,
-    "1=40,1003=9": None,
-    "gres/gpu=2,1001=2": 2,
-}
-WRONG = {
-    "x": "is not a number of GPUs, nor resources such as cpu=8,gres/gpu=4",
-    "cpu=8,gpus": "is not a number of GPUs, nor resources",
-    "cpu=8;gres/gpu=4": "is not a number of GPUs, nor resources",
-    "8=": "is not a number of GPUs, nor resources",
-    "gpu:3090:": "has GPUs that are not an integer",
-    "gpu:-1": "has GPUs that are not an integer",
-    "gpu:1K": "has GPUs that are not an integer",
-    "gpu:2.5": "has GPUs that are not an integer",
-    "gpu:": "has GPUs that are not an integer",
-    "gres/gpu=-1": "has GPUs that are not an integer",
-    "gres/gpu:a100=many": "has GPUs that are not an integer",
-    "gres/gpu=1.5": "has GPUs that are not an integer",
-    "1=4,1001=2": "has resource 1001: say which are GPUs, such as tres=1001",
-}
+NUMBERED = TABLE["numbered"] | dict.fromkeys(TABLE["numbered_nothing"])
+WRONG = TABLE["refused"]
 
 
 @pytest.mark.parametrize("text", TEXTS)
