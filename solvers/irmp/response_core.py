@@ -57,18 +57,14 @@ def _periods(free: Ints, room: Ints, begin: int, end: int) -> Ints:
     changed = np.zeros(end - begin, dtype=np.bool_)
     for what in range(2):
         for s in range(free.shape[1]):
-            _mark(free[what, s, begin:end], changed)
+            row = free[what, s, begin:end]
+            changed[1:] |= row[1:] != row[:-1]
         if room.shape[2]:
             for kind in range(room.shape[0]):
-                _mark(room[kind, what, begin:end], changed)
+                row = room[kind, what, begin:end]
+                changed[1:] |= row[1:] != row[:-1]
     changed[0] = True
     return np.flatnonzero(changed) + begin
-
-
-@inner
-def _mark(row: Ints, changed: Bools) -> None:
-    for t in range(1, row.size):
-        changed[t] |= row[t] != row[t - 1]
 
 
 @compiled

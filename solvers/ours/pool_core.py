@@ -205,13 +205,6 @@ def _serve(p: _Pool, pieces: Ints) -> None:
         p.state[END] = _next_end(p.until, p.state[RUNS])
 
 
-@inlined
-def _age(keys: Floats, until: Ints, scales: Floats, runs: int, now: int) -> None:
-    """Give those that run the keys of what is left of them."""
-    for i in range(runs):
-        keys[i] = (until[i] - now) * scales[i]
-
-
 @tiered(seconds=2, most=100_000)
 def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> bool:
     """Go from event to event; False where there is no room for the pieces of the next one."""
@@ -225,7 +218,8 @@ def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> boo
             _wait(p, p.order[p.state[COME]])
             p.state[COME] += 1
         if dynamic and p.state[WAITS] > 0:
-            _age(p.keys, p.until, p.scales, p.state[RUNS], p.state[NOW])
+            for i in range(p.state[RUNS]):  # keys of what is left
+                p.keys[i] = (p.until[i] - p.state[NOW]) * p.scales[i]
         _choose(p, pieces, capacity)
         _serve(p, pieces)
     return True

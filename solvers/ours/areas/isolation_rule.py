@@ -92,15 +92,6 @@ def _weigh_users(m, p):
 
 
 @inner
-def _has_room(m, p):
-    """Whether users have room for all that have come."""
-    longest = 0
-    for u in range(m.users.size):
-        longest = max(longest, p.users[COUNT, u])
-    return longest + m.count[const.COMING] - p.state[SEEN] <= p.queue.shape[1]
-
-
-@inner
 def _isolate(m, p):
     """Let those run that have the smallest areas over weights."""
     _weigh_users(m, p)
@@ -126,7 +117,10 @@ def advance_isolation(m, p, until, most):
             if why == const.QUIET:
                 continue
         p.state[OPEN] = 1
-        if not _has_room(m, p):
+        longest = 0
+        for u in range(m.users.size):
+            longest = max(longest, p.users[COUNT, u])
+        if longest + m.count[const.COMING] - p.state[SEEN] > p.queue.shape[1]:
             return const.NARROW
         p.state[OPEN] = 0
         _isolate(m, p)

@@ -87,27 +87,20 @@ def _look(m):
 
 
 @inner
-def _behind(m, j, g, wanted):
-    """By what factor j has less of its time on model g than is fair."""
-    life = max(m.count[const.NOW] - m.jobs[j].visible, 1)
-    had = m.memory[SECONDS + g, j] / life
-    return wanted / had if had > 0 else np.inf
-
-
-@inner
 def _set_next_model(m, j, able):
     """Let j try the model on which it is furthest behind; False if none is left.
 
     With `able` of those with room for it.
     """
-    found = False
+    found, life = False, max(m.count[const.NOW] - m.jobs[j].visible, 1)
     m.jobs[j].tier, m.jobs[j].score, m.jobs[j].second = 0, 0.0, 0.0
     for i in range(m.speeds.shape[1]):  # by falling speed
         g = m.fastest[j, i]
         wanted = m.numbers[m.jobs[j].key * m.speeds.shape[1] + g]
         if wanted <= 0 or (able and m.jobs[j].gpus > m.memory[ROOM, g]):
             continue
-        score = -_behind(m, j, g, wanted)
+        had = m.memory[SECONDS + g, j] / life
+        score = -wanted / had if had > 0 else -np.inf
         if found and (score, -wanted) >= (m.jobs[j].score, m.jobs[j].second):
             continue
         found = True

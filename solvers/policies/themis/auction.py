@@ -99,18 +99,13 @@ def hold_auction(m, candidates, room):
             m.jobs[job[i]].tier = 0
 
 
-@inner
-def _score_all(m, candidates):
-    for i in range(candidates):
-        m.jobs[m.lists[BIDS, i]].tier = 2
-        score(m, m.lists[BIDS, i])
-
-
 @compiled
 def _decide_by_auction(m):
     candidates, room, expired = list_candidates(m)
     if candidates:
-        _score_all(m, candidates)
+        for i in range(candidates):
+            m.jobs[m.lists[BIDS, i]].tier = 2
+            score(m, m.lists[BIDS, i])
         hold_auction(m, candidates, room)
         give_leases(m, candidates, room, expired)
 
