@@ -47,6 +47,7 @@ from gangsched.solvers import (
     random_placement,
     sjf_bco,
 )
+from malformed import table
 from strategies import rar_problems
 
 PRINTED = SjfBcoParams(search="printed")
@@ -78,38 +79,10 @@ def check(id: str, case: Any) -> Sides:
 # --- the counterexamples, in numbers -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("id", "name", "left", "right"),
-    [
-        ("theorem-1", "paw", 3, 2),
-        ("theorem-1", "K4", 4, 2),
-        ("lemma-2", "CE-1", 1, 5),
-        ("lemma-3", "CE-2", 2, 1),
-        ("lemma-3", "CE-2 repaired", 2, 1),
-        ("lemma-3-step-a", "CE-3", 2, 0),
-        ("lemma-4", "CE-1", 5, 1),
-        ("lemma-4", "CE-4 printed", 5, 2),
-        ("lemma-4", "CE-4 repaired", 3, 2),
-        ("lemma-4", "longest first", 7, 6),
-        ("theorem-5", "CE-4 printed", 3, 2),
-        ("theorem-5", "CE-4 repaired", 3, 2),
-        ("theorem-5", "longest first", 7, 6),
-        ("P1-ii-arrival", "alternating", 31, 30),
-        ("P2", "P2", 8, 4),
-        ("progress", "P2, m = 0.3", 6, 0),
-        ("monotone", "12, 13, 14", 1, 0),
-        ("reuse-upwards", "6, 8", 14, 0),
-        ("feasibility-only", "6, 5", 6, 5),
-        ("feasibility-only", "13, 12", 13, 12),
-        ("laminar-greedy-all", "4 + 8", 10, Fraction(23, 3)),
-        ("laminar-greedy-shortest", "2 + 1 + 1", 9, Fraction(17, 2)),
-    ],
-)
-def test_a_counterexample_breaks_its_claim(
-    id: str, name: str, left: int, right: int | Fraction
-) -> None:
+@pytest.mark.parametrize(("id", "name", "left", "right"), table("counterexamples")["sides"])
+def test_a_counterexample_breaks_its_claim(id: str, name: str, left: str, right: str) -> None:
     sides = check(id, CLAIMS[id].counterexamples[name]())
-    assert (sides.left, sides.right) == (left, right)
+    assert (sides.left, sides.right) == (Fraction(left), Fraction(right))
     assert not sides.holds
 
 

@@ -10,6 +10,7 @@ import pytest
 from exports import BERLIN, EXPORTS, ORIGIN, entries, write
 from few import each_seed
 from gangsched.instances.traces import read_auto, read_csv, read_parquet, recognise
+from malformed import table
 
 JOBS = entries()
 
@@ -50,31 +51,7 @@ def test_there_are_twelve_of_them() -> None:
 # --- damaged files -------------------------------------------------------------------------------
 
 #: what stands in a cell after an accident
-GARBAGE = [
-    "",
-    "x",
-    "-5",
-    "1e400",
-    "nan",
-    "2024-13-01 00:00:00",
-    "1_000",
-    "٣",
-    '"',
-    "\x00",
-    "∞",
-    "0x10",
-    "3 parsecs",
-    "N/A",
-    "1,234",
-    "1e300",
-    "P2M",
-    "20240501",
-    "45413.5",
-    "0001-01-01T00:00:00Z",
-    "9999-12-31T23:59:59-08:00",
-    "gpu:3090:2",
-    "a\u2028b",
-]
+GARBAGE = table("garbage")["cells"]
 
 
 def damaged(text: str, rng: random.Random) -> str:
