@@ -20,14 +20,7 @@ from .gavel import FORMS, read_gavel
 from .helios import read_helios
 from .itp import read_itp
 from .philly import read_philly_csv, read_philly_json
-from .presets import (
-    ALIBABA_PAI,
-    SUPERCLOUD,
-    read_acme,
-    read_alibaba_pai,
-    read_alibaba_spot,
-    read_supercloud,
-)
+from .presets import PRESETS, read_acme, read_alibaba_pai, read_alibaba_spot, read_supercloud
 from .sacct import read_sacct
 from .swf import FIELDS, read_swf
 from .trace import Reader, Trace
@@ -40,7 +33,7 @@ COLUMNS: Mapping[str, str] = {
     "duration queue gpu_time (mem_per_pod_GB) (shared_mem_per_pod) (fail_time) (stop_time)",
     "alibaba": "name cpu_milli memory_mib num_gpu gpu_milli gpu_spec qos pod_phase creation_time "
     "deletion_time scheduled_time",
-    "alibaba-pai": " ".join(ALIBABA_PAI.header),
+    "alibaba-pai": " ".join(PRESETS["alibaba-pai"].header),
     "alibaba-spot": "job_name organization gpu_model cpu_request gpu_request worker_num "
     "submit_time duration job_type",
     "chronus": "job_id user num_gpu submit_time iterations model_name duration interval "
@@ -51,11 +44,11 @@ COLUMNS: Mapping[str, str] = {
     "(batch_size)",
     "philly-csv": "timestamp duration num_gpus gpu_time cluster",
     # of Slurm's table of jobs, but none that holds names of a site, such as account
-    "supercloud": f"{' '.join(SUPERCLOUD.names)} (id_array_job) (id_array_task) (id_group) "
-    "(array_max_tasks) (array_task_pending) (constraints) (cpus_req) (derived_ec) (exit_code) "
-    "(flags) (gres_alloc) (gres_req) (gres_used) (job_type) (kill_requid) (mem_req) (nodelist) "
-    "(nodes_alloc) (partition) (priority) (time_eligible) (time_suspended) (timelimit) "
-    "(track_steps) (tres_req)",
+    "supercloud": f"{' '.join(PRESETS['supercloud'].names)} "
+    "(id_array_job) (id_array_task) (id_group) (array_max_tasks) (array_task_pending) "
+    "(constraints) (cpus_req) (derived_ec) (exit_code) (flags) (gres_alloc) (gres_req) "
+    "(gres_used) (job_type) (kill_requid) (mem_req) (nodelist) (nodes_alloc) (partition) "
+    "(priority) (time_eligible) (time_suspended) (timelimit) (track_steps) (tres_req)",
 }
 #: bytes that are looked at
 HEAD = 100_000
@@ -129,7 +122,7 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
     if (names := set(first.split("|"))) >= SACCT and names & {"JobID", "JobIDRaw"}:
         yield Recognised("sacct", f"columns {', '.join(sorted(SACCT))}, divided by bars")
     fields = [name.strip().strip('"') for name in first.split(",")]
-    if len(fields) == len(ALIBABA_PAI.header) and fields[3] in PAI_STATES:
+    if len(fields) == len(PRESETS["alibaba-pai"].header) and fields[3] in PAI_STATES:
         yield Recognised("alibaba-pai", f"{len(fields)} columns without names, the 4th a state")
     for reader, known in COLUMNS.items():
         wanted = [name for name in known.split() if name[0] != "("]

@@ -5,8 +5,10 @@ They follow the documentation of the tables and were not tried on their rows, wh
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -60,48 +62,14 @@ class Preset(NamedTuple):
         return (*self.id, *self.columns.values(), *self.more)
 
 
-ACME = Preset(
-    {
-        "user": "user", "gpus": "gpu_num", "submit": "submit_time", "start": "start_time",
-        "end": "end_time", "state": "state",
-    },
-    id=("job_id",),
-    more=("node_num", "cpu_num", "type", "queue"),
-)  # fmt: skip
-ALIBABA_PAI = Preset(
-    {
-        "nodes": "inst_num", "gpus_per_node": "plan_gpu", "start": "start_time", "end": "end_time",
-        "state": "status",
-    },
-    id=("job_name", "task_name"),
-    header=(
-        *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
-        *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
-    ),
-    whole=100,
-)  # fmt: skip
-ALIBABA_SPOT = Preset(
-    {
-        "user": "organization", "nodes": "worker_num", "gpus_per_node": "gpu_request",
-        "submit": "submit_time", "duration": "duration", "model": "gpu_model", "state": "job_type",
-    },
-    id=("job_name",),
-)  # fmt: skip
-SUPERCLOUD = Preset(
-    {
-        "user": "id_user", "gpus": "tres_alloc", "submit": "time_submit", "start": "time_start",
-        "end": "time_end", "state": "state",
-    },
-    id=("id_job",),
-    tres=("1001", "1002"),
-)  # fmt: skip
+def _preset(columns: Mapping[str, str], whole: int = 1, **lists: list[str]) -> Preset:
+    """A preset by its fields in the file."""
+    return Preset(columns, whole=whole, **{name: tuple(own) for name, own in lists.items()})
+
+
+_FILE = files("gangsched.instances.data").joinpath("presets.toml").read_text("utf-8")
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {
-        "acme": ACME,
-        "alibaba-pai": ALIBABA_PAI,
-        "alibaba-spot": ALIBABA_SPOT,
-        "supercloud": SUPERCLOUD,
-    }
+    {name: _preset(**fields) for name, fields in tomllib.loads(_FILE).items()}
 )
 
 
@@ -146,7 +114,7 @@ def read_acme(path: str | Path) -> Trace:
     >>> trace.jobs[0].gpus, trace.jobs[0].work, trace.origin
     (8, 90, '2023-03-01 00:00:00 UTC')
     """
-    return _read(path, ACME)
+    return _read(path, PRESETS["acme"])
 
 
 def read_alibaba_pai(path: str | Path) -> Trace:
@@ -181,7 +149,7 @@ def read_alibaba_pai(path: str | Path) -> Trace:
     - Work: ``end_time`` minus ``start_time``.
     - ``gpu_type`` is what a task got, not what it asked for, and is not read.
     """
-    return _read(path, ALIBABA_PAI)
+    return _read(path, PRESETS["alibaba-pai"])
 
 
 def read_alibaba_spot(path: str | Path) -> Trace:
@@ -212,7 +180,7 @@ def read_alibaba_spot(path: str | Path) -> Trace:
     - Models: ``gpu_model`` was asked for, so jobs are pinned to it and need a cluster that has it.
     - Times are seconds since the first submission, durations seconds.
     """
-    return _read(path, ALIBABA_SPOT)
+    return _read(path, PRESETS["alibaba-spot"])
 
 
 def read_supercloud(path: str | Path) -> Trace:
@@ -243,7 +211,7 @@ def read_supercloud(path: str | Path) -> Trace:
     - Times: seconds since 1970, 0 where there is none. Work: ``time_end`` minus ``time_start``.
     - ``state`` is Slurm's number, such as 3 for completed.
     """
-    return _read(path, SUPERCLOUD)
+    return _read(path, PRESETS["supercloud"])
 
 
 def _read(path: str | Path, preset: Preset) -> Trace:
