@@ -104,7 +104,8 @@ def _backfilling(order: str) -> _Heuristic:
 
 
 def _listed(name: str, order: str) -> _Heuristic:
-    return _Heuristic(name, "ours.preemptive_lists.completion_list", {"order": order})
+    place = "ours.preemptive_lists.completion_list"
+    return _Heuristic(name, place, {"order": order}, plain=order == "remaining")
 
 
 #: by problem: its heuristics, the quickest first; of equal solutions the first one's is taken
@@ -139,11 +140,11 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("configuration-lp", "ours.configurations.configuration_lp"),
     ),
     SharingIncentive: (
-        _Heuristic("user-order", "ours.user_order.user_order"),
+        _Heuristic("user-order", "ours.user_order.user_order", plain=True),
         _Heuristic("end-order", "ours.end_order.user_end_order"),
     ),
     DeadlineRewards: (
-        _Heuristic("reward-list", "ours.preemptive_lists.reward_list"),
+        _Heuristic("reward-list", "ours.preemptive_lists.reward_list", plain=True),
         _Heuristic("reward-search", "ours.reward_pool.reward_search", most=10_000),
     ),
 }
@@ -380,7 +381,7 @@ def _by_windows(known: _Known, goal: Goal) -> Result[Any]:
             return int(value)
         return float(value)
 
-    search = Search(goal, known.solution, take, lambda: time.perf_counter() >= end, noted)
+    search = Search(goal, known.solution, take, lambda: end - time.perf_counter(), noted)
     stop = Stop.COMPLETED
     try:
         search.run()

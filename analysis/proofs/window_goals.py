@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -62,7 +63,9 @@ class Goal(Protocol):
         """Return what narrowed windows leave out only if they cost so much more than they may."""
         ...
 
-    def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
+    def plans(
+        self, ends: Floats, weights: Floats, bound: float, best: float, left: float
+    ) -> list[Schedule]:
         """Return solutions that mean ends, and how much of each job runs, suggest."""
         ...
 
@@ -120,13 +123,13 @@ class _Shared:
         np.maximum.at(found, solution.job, solution.end)
         return found
 
-    def _order(self, ends: Floats, above: float, users: Members | None) -> Planned:
+    def _order(self, ends: Floats, above: float, users: Members | None, left: float) -> Planned:
         """The best schedule of an order of ends."""
         gangs = self.gangs
         ends = np.maximum(ends, gangs.release + gangs.need)
         return by_order(
             gangs.release, gangs.gang, gangs.need, gangs.weight, gangs.gpus, ends,
-            users=users, above=above, time_limit=LIMIT,
+            users=users, above=above, time_limit=min(left, LIMIT),
         )  # fmt: skip
 
     def _planned(self, run: PoolRun | None) -> list[Schedule]:
@@ -189,10 +192,12 @@ class _Sums(_Shared):
         """Return a part of a second, or of the best value."""
         return SLACK * self.unit(best) or best * OF_UNIT
 
-    def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
+    def plans(
+        self, ends: Floats, weights: Floats, bound: float, best: float, left: float
+    ) -> list[Schedule]:
         """Return the best schedule of the order of ends."""
         above = best + float(self.gangs.weight @ self.gangs.release)
-        return self._planned(self._order(ends, above * (1 - ROUNDING), None).run)
+        return self._planned(self._order(ends, above * (1 - ROUNDING), None, left).run)
 
 
 class _Users(_Shared):
@@ -238,9 +243,11 @@ class _Users(_Shared):
         """Return a part of the ratio."""
         return best * OF_UNIT
 
-    def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
+    def plans(
+        self, ends: Floats, weights: Floats, bound: float, best: float, left: float
+    ) -> list[Schedule]:
         """Return schedules by the order of ends, and by ends that users with time left put off."""
-        found = self._planned(self._order(ends, best * (1 - ROUNDING), self.members).run)
+        found = self._planned(self._order(ends, best * (1 - ROUNDING), self.members, left).run)
         gangs, users = self.gangs, self.members
         until = np.maximum(np.ceil(ends - OF_UNIT), gangs.release + gangs.need).astype(np.int64)
         flows = np.bincount(users.user, until - gangs.release, minlength=users.over.size)
@@ -250,12 +257,12 @@ class _Users(_Shared):
             own = np.flatnonzero(users.user == u)
             until[own[waits[own].argmax()]] += max(int(more), 0)
         if users.ratios(until).max() < best * (1 - ROUNDING):
-            found += self._planned(self._within(until).run)
+            found += self._planned(self._within(until, left).run)
         return found
 
-    def _within(self, until: Ints) -> Planned:
-        gangs = self.gangs
-        return within(gangs.release, gangs.gang, gangs.need, until, gangs.gpus, time_limit=LIMIT)
+    def _within(self, until: Ints, left: float) -> Planned:
+        gangs, limit = self.gangs, min(left, LIMIT)
+        return within(gangs.release, gangs.gang, gangs.need, until, gangs.gpus, time_limit=limit)
 
 
 class _Rewards(_Shared):
@@ -307,9 +314,11 @@ class _Rewards(_Shared):
         """Return a part of the unit."""
         return SLACK * self.unit(best) or -best * OF_UNIT
 
-    def plans(self, ends: Floats, weights: Floats, bound: float, best: float) -> list[Schedule]:
+    def plans(
+        self, ends: Floats, weights: Floats, bound: float, best: float, left: float
+    ) -> list[Schedule]:
         """Return a schedule of the jobs that run more than not, without the least likely ones."""
-        gangs = self.gangs
+        gangs, end = self.gangs, time.perf_counter() + left
         until, worth = np.zeros(gangs.size, dtype=np.int64), np.zeros(gangs.size)
         for j, (steps, costs) in enumerate(gangs.steps or ()):
             if weights[j] > 0.3 and steps.size:
@@ -318,6 +327,8 @@ class _Rewards(_Shared):
         doubtful = np.flatnonzero((worth > 0) & (weights < 1 - OF_UNIT))
         by_doubt = doubtful[np.argsort(weights[doubtful] * worth[doubtful], kind="stable")]
         for j in [None, *by_doubt.tolist()]:
+            if time.perf_counter() >= end:
+                break
             if j is not None:
                 worth[j] = 0
             if worth.sum() <= -best * (1 + ROUNDING):
@@ -329,7 +340,7 @@ class _Rewards(_Shared):
                 gangs.need[kept],
                 until[kept],
                 gangs.gpus,
-                time_limit=LIMIT,
+                time_limit=min(end - time.perf_counter(), LIMIT),
             ).run
             if plan is not None:
                 pieces = np.stack([plan.start, plan.end], axis=1)

@@ -81,8 +81,8 @@ class Search:
         To begin with.
     take : callable (Schedule) -> bool
         Called with each solution that may be better: whether it is allowed, and better.
-    late : callable () -> bool
-        Whether the time is up.
+    left : callable () -> float
+        Seconds that are left, infinite without a limit.
     note : callable (Fraction) -> None
         Called with what is proven of the objective, whenever it is more.
 
@@ -97,7 +97,7 @@ class Search:
     goal: Goal
     solution: Schedule
     take: Callable[[Schedule], bool]
-    late: Callable[[], bool]
+    left: Callable[[], float]
     note: Callable[[Fraction], None]
     best: float = field(init=False)
     nodes: int = field(init=False, default=0)
@@ -124,7 +124,6 @@ class Search:
                 self.note(self.goal.target(self.least, self.best))
             self.nodes += 1
             found, children = self._searched(node)
-            heappop(self.waiting)  # only now, so that what is interrupted is not lost
             if not children and not self.closed(found):
                 self.given_up.append(found)
             if children:
@@ -133,6 +132,11 @@ class Search:
                 for windows, prices, columns in children:
                     self._wait(found, windows, prices, columns)
                 self.tree[self.last] = {"job": job, "at": at, "then": both}
+            heappop(self.waiting)  # only now, so that what is interrupted is not lost
+
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return self.left() <= 0
 
     def closed(self, bound: float) -> bool:
         """Whether nothing better is left above a bound."""
@@ -174,7 +178,7 @@ class Search:
         while True:
             prices = prices.on(self._cut(prices.edges, windows))
             program = Program(gangs, windows, prices)
-            program.climb(*(LATER_CLIMB if prices.own.any() else FIRST_CLIMB))
+            program.climb(*(LATER_CLIMB if prices.own.any() else FIRST_CLIMB), self.left())
             bound, prices = self._proven(program), program.prices
             if self.closed(bound):
                 return bound, []
@@ -189,7 +193,7 @@ class Search:
             program.converge(
                 columns.within(windows).on(prices.edges), self._penalties(),
                 missing.on(prices.edges),
-                closed=self.closed, best=self.best, late=self.late, whole=whole,
+                closed=self.closed, best=self.best, left=self.left, whole=whole,
             )  # fmt: skip
             bound, prices = self._proven(program), program.prices
             if self.closed(bound) or not program.solved:
@@ -197,7 +201,7 @@ class Search:
             columns = program.useful(self.best - bound)
             job, end, weight = program.chosen()
             choice = self._choice(program, job, end, weight)
-            if self.nodes <= EARLY or self.nodes % EACH == 0 or choice is None or self.late():
+            if self.nodes <= EARLY or self.nodes % EACH == 0 or choice is None:
                 self._plan(job, end, weight, bound)
             if self.closed(bound) or self.late():
                 return bound, []
@@ -300,9 +304,9 @@ class Search:
         guesses = [mean, ends] if self.nodes == 1 else [mean]
         for guess in guesses:
             better, now = True, guess.astype(np.float64)
-            while better and not self.closed(bound):
+            while better and not self.closed(bound) and not self.late():
                 better = False
-                for plan in self.goal.plans(now, total, bound, self.best):
+                for plan in self.goal.plans(now, total, bound, self.best, self.left()):
                     if self.take(plan) and self.goal.value(plan) < self.best:
                         self.best, self.solution, better = self.goal.value(plan), plan, True
                         now = self.goal.ends(plan).astype(np.float64)
@@ -313,11 +317,26 @@ class Search:
     def proven(self, value: Callable[[Fraction], float]) -> Bound:
         """Return what the tree proves, with its certificate; `value` rounds it to a number."""
         target = self.goal.target(self.least, self.best)
-        nodes = [
-            node if isinstance(node, dict) else self._shown(node, target) for node in self.tree
-        ]
+        nodes, place = list[Any](), {k: n for n, k in enumerate(self._reached())}
+        for k in place:
+            node = self.tree[k]
+            shown = node if isinstance(node, dict) else self._shown(node, target)
+            if "then" in shown:
+                shown = {**shown, "then": [place[child] for child in shown["then"]]}
+            nodes.append(shown)
         ratio = [target.numerator, target.denominator]
         return Bound(value(target), METHOD, {"kind": METHOD, "target": ratio, "nodes": nodes})
+
+    def _reached(self) -> list[int]:
+        """Nodes from the root on; the parent of others was interrupted before it had them."""
+        found = [0]
+        for k in found:
+            node = self.tree[k]
+            if isinstance(node, dict):
+                found += node["then"]
+            elif node.narrowed is not None:
+                found.append(node.then)
+        return sorted(found)
 
     def _shown(self, proof: _Proof, target: Fraction) -> dict[str, Any]:
         """A leaf or a narrowed node with prices in whole parts."""

@@ -33,6 +33,7 @@ sets, at prices between those of the last program and the best ones so far.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.arrays import Bools, Floats, Ints
-from ...solvers.highs import new
+from ...solvers.highs import is_optimal, new
 from ...solvers.ours.user_order import Members
 from .job_price_core import worth_of_sets
 from .prices import Climb
@@ -267,7 +268,7 @@ class Program:
         slope[:, found.at] -= found.members.T * self.lengths[found.at]
         return value, slope[self.job, self.interval]
 
-    def climb(self, steps: int, step: float) -> None:
+    def climb(self, steps: int, step: float, left: float) -> None:
         """Climb prices of pairs, the first step a part of the usual price of a GPU second."""
         if not self.job.size or self.bound == math.inf:
             return
@@ -276,7 +277,9 @@ class Program:
         usual = paid.mean() if paid.size else self._first_price()
         first = (step * float(usual) * gang).astype(np.float64)
         prices = np.zeros_like(self.prices.own)
-        prices[self.job, self.interval] = Climb(math.inf, steps, None).up(self, own, first)
+        prices[self.job, self.interval] = Climb(time.monotonic() + left, steps, None).up(
+            self, own, first
+        )
         found = replace(self.prices, own=prices)
         self._note(found, *self._answer(found, 1)[:2])
 
@@ -292,7 +295,8 @@ class Program:
 
     def converge(
         self, known: Columns, penalty: Floats, missing: Prices, *,
-        closed: Callable[[float], bool], best: float, late: Callable[[], bool], whole: bool = False,
+        closed: Callable[[float], bool], best: float, left: Callable[[], float],
+        whole: bool = False,
     ) -> None:  # fmt: skip
         """Find the best prices by columns, from those known, or until the bound closes the windows.
 
@@ -304,8 +308,7 @@ class Program:
         centre, smoothing, self.solved = self.prices, SMOOTHING, False
         self._add(known.joined(self._answer(centre, EACH)[2]))
         more = True
-        while more and not closed(self.bound) and not late():
-            self._run()
+        while more and not closed(self.bound) and self._run(left()):
             value, more = self.value, False
             for prices in (self.duals.towards(centre, smoothing), self.duals):
                 found, costs, columns = self._answer(prices, EACH)
@@ -422,9 +425,14 @@ class Program:
             self.seen.add(key)
         return new_ones
 
-    def _run(self) -> None:
-        """Solve the program of the columns so far."""
+    def _run(self, left: float) -> bool:
+        """Solve the program of the columns so far; returns whether so many seconds sufficed."""
+        if left <= 0:
+            return False
+        self.highs.setOptionValue("time_limit", self.highs.getRunTime() + left)
         self.highs.run()
+        if left < math.inf and not is_optimal(self.highs):
+            return False
         self.highs.setOptionValue("simplex_strategy", 4)  # primal, as only columns are added
         self.value = self.highs.getObjectiveValue() / self.unit
         solution = self.highs.getSolution()
@@ -438,6 +446,7 @@ class Program:
             users /= users.sum()
         self.duals, self.job_duals = Prices(self.edges, own, users), row[:size]
         self.room_duals = -row[size + pairs : size + pairs + rooms]
+        return True
 
     def _reduced(self, columns: Columns) -> tuple[Floats, Floats]:
         """What patterns and sets cost at the program's own prices, less what their rows pay."""

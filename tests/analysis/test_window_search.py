@@ -14,10 +14,11 @@ import preemptive
 import sharing_optimum
 from few import each_seed
 from gangsched import solve_exact, verify_bound
+from gangsched.analysis.proofs.windows import Program
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.result import Status
+from gangsched.solvers.result import Status, Stop
 from gangsched.verify import Refused, prove
 
 Case = tuple[Any, Fraction]
@@ -125,3 +126,44 @@ def check(kind: str, seed: int) -> None:
     if "target" in certificate and better >= 0:
         with pytest.raises(Refused):
             prove(problem_to_dict(problem), {**certificate, "target": [*better.as_integer_ratio()]})
+
+
+def gangs_of(seed: int, jobs: int = 14) -> Any:
+    """Flow times that take some seconds to be proven."""
+    rng = np.random.default_rng(seed)
+    works, gaps = rng.lognormal(6, 1.2, jobs).astype(int) + 1, rng.exponential(300, jobs)
+    some = zip(rng.choice([1, 2, 4, 8], jobs), gaps.cumsum().astype(int), works, strict=True)
+    return preemptive.problem_of([8], [(int(g), int(r), int(p), 1.0) for g, r, p in some])
+
+
+@pytest.mark.parametrize("calls", [1, 30, 100, 300])
+def test_what_is_interrupted_is_kept(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, made, answer = gangs_of(3), [], Program._answer
+
+    def interrupting(*given: Any) -> Any:
+        made.append(0)
+        if len(made) == calls:
+            raise KeyboardInterrupt
+        return answer(*given)
+
+    monkeypatch.setattr(Program, "_answer", interrupting)
+    result = solve_exact(problem)
+    assert result.stop is Stop.INTERRUPTED
+    assert result.solution is not None
+    assert result.bound is not None
+    verify_bound(problem, result.bound)
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.3])
+def test_a_limit_leaves_a_solution_and_a_bound(limit: float) -> None:
+    problem = gangs_of(4, jobs=120)
+    result = solve_exact(problem, time_limit=limit)
+    assert result.solution is not None
+    assert result.bound is not None
+    verify_bound(problem, result.bound)
+
+
+def test_the_same_problem_has_the_same_certificate() -> None:
+    one, two = (solve_exact(gangs_of(5, jobs=7)) for _ in range(2))
+    assert one.status is Status.OPTIMAL
+    assert one.bound == two.bound
