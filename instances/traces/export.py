@@ -11,9 +11,11 @@ from __future__ import annotations
 import csv
 import math
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from importlib.resources import files
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -34,32 +36,9 @@ __all__ = ["NAMES", "read_csv", "read_parquet"]
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         role: tuple(names.split())
-        for role, names in {
-            "id": "id jobid jobidraw jobuuid uuid taskid runid job jobname",
-            "user": "user username userid uid owner submitter account vc virtualcluster tenant "
-            "team group project namespace queue",
-            "gpus": "gpus gpu gpucount gpunum numgpus numgpu ngpus ngpu allocatedgpus "
-            "gpusallocated allocgpus gpualloc requestedgpus gpusrequested gpurequest gpurequested "
-            "reqgpus gpureq accelerators gres allocgres reqgres tres alloctres reqtres",
-            "nodes": "nodes numnodes nnodes nodecount numberofnodes replicas",
-            "gpus_per_node": "gpuspernode gpupernode ngpuspernode numgpuspernode",
-            "submit": "submit submittime submitted submittedat submittedtime submitts submission "
-            "submissiontime created createdat createtime creationtime creationtimestamp arrival "
-            "arrivaltime queued queuedat enqueuedat enqueuetime timestamp",
-            "start": "start starttime started startedat startts starttimestamp begin begintime "
-            "begun launched launchtime runningat",
-            "end": "end endtime ended endedat endts endtimestamp finish finishtime finished "
-            "finishedat completed completedat completiontime stop stoptime stoppedat terminated "
-            "terminatedat",
-            "duration": "duration runtime elapsed elapsedraw elapsedtime walltime wallclock "
-            "executiontime jobduration runduration timeelapsed",
-            "state": "state status jobstate jobstatus finalstate",
-            # these three only where they are given, or by the names that write_trace gives them;
-            # the model is the one that the job must have
-            "model": "requiredmodel",
-            "priority": "jobweight",
-            "deadline": "deadlineaftersubmission",
-        }.items()
+        for role, names in tomllib.loads(
+            files("gangsched.instances.data").joinpath("roles.toml").read_text("utf-8")
+        ).items()
     }
 )
 #: roles of times
