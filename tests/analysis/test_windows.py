@@ -196,6 +196,15 @@ def test_a_tree_by_hand() -> None:
     assert proven(problem, {**KIND, "target": [6, 1], "nodes": late}) == 6  # who ends at 4?
 
 
+def test_all_may_be_done_one_by_one() -> None:
+    """Not all ends are at most 2, where seconds are dear, but each may be 3."""
+    nothing = {**LEAF, "counts": [0] * 3, "prices": packed([])}
+    dear = {**LEAF, "prices": packed([10] * 6)}
+    nodes = [split(0, 2, [1, 2]), split(1, 2, [3, 4]), nothing, split(2, 2, [5, 6]), nothing, dear]
+    assert proven(three_gangs(), {**KIND, "target": [5, 1], "nodes": [*nodes, nothing]}) == 5
+    assert proven(three_gangs(), {**KIND, "target": [7, 1], "nodes": [*nodes, nothing]}) is None
+
+
 def test_a_window_is_never_wider_than_that_of_its_parent() -> None:
     """With a late job 2 for each, less the first second, at a price of 1 for the others."""
     nothing = {**LEAF, "counts": [0] * 3, "prices": packed([])}
