@@ -58,8 +58,8 @@ from ..solvers.result import Bound, Result, Stop
 from ..solvers.signature import solver as declared
 from .proofs.bound import MAKERS, Effort, no_weaker, strengthened
 from .proofs.verify import verify_bound
-from .proofs.window_goals import Goal, goal_of
-from .proofs.window_tree import Search
+from .proofs.window_goals import WindowGoal, goal_of
+from .proofs.window_tree import WindowSearch
 
 __all__ = ["solve_exact"]
 
@@ -361,7 +361,7 @@ def solve_exact(
         return known.result(Stop.COMPLETED, note=str(error))
 
 
-def _by_windows(known: _Known, goal: Goal) -> Result[Any]:
+def _by_windows(known: _Known, goal: WindowGoal) -> Result[Any]:
     """The result of branch and bound over windows of ends, and of all bounds where that is open."""
     problem, started, limit = known.problem, known.history.started, known.time_limit
     few = goal.gangs.size <= FEW
@@ -381,7 +381,7 @@ def _by_windows(known: _Known, goal: Goal) -> Result[Any]:
             return int(value)
         return float(value)
 
-    search = Search(goal, known.solution, take, lambda: end - time.perf_counter(), noted)
+    search = WindowSearch(goal, known.solution, take, lambda: end - time.perf_counter(), noted)
     stop = Stop.COMPLETED
     try:
         search.run()

@@ -19,9 +19,9 @@ from ...solvers.ours.configurations import Planned, by_order, within
 from ...solvers.ours.pool import PoolRun, schedule_of
 from ...solvers.ours.reward_pool import on_nodes
 from ...solvers.ours.user_order import Members
-from .windows import Gangs
+from .windows import PooledGangs
 
-__all__ = ["Goal", "goal_of"]
+__all__ = ["WindowGoal", "goal_of"]
 
 #: by which a bound in floats may be too high, of 1 and of a unit, and of a sum at least
 ROUNDING, OF_UNIT, OF_SUM = 4e-10, 1e-6, 1e-12
@@ -30,10 +30,10 @@ FINEST = 1e-9  #: of the best value, what a unit is at least to be told from rou
 LIMIT = 5.0  #: seconds of a schedule in whole seconds
 
 
-class Goal(Protocol):
+class WindowGoal(Protocol):
     """Costs of ends, which are to be least; a reward costs less than 0."""
 
-    gangs: Gangs
+    gangs: PooledGangs
 
     def value(self, solution: Schedule) -> float:
         """Return the cost of a solution."""
@@ -70,7 +70,7 @@ class Goal(Protocol):
         ...
 
 
-def goal_of(problem: Any) -> Goal | None:
+def goal_of(problem: Any) -> WindowGoal | None:
     """Return what a search has to know, None for a problem that it is not for."""
     if isinstance(problem, CompletionTime):
         return None if problem.measure == "makespan" else _fitting(_Sums, problem, problem)
@@ -81,12 +81,12 @@ def goal_of(problem: Any) -> Goal | None:
     return None
 
 
-def _fitting(kind: Any, problem: Any, flow: CompletionTime) -> Goal | None:
+def _fitting(kind: Any, problem: Any, flow: CompletionTime) -> WindowGoal | None:
     """The goal, where GPUs are equal and all jobs take some time and cost something."""
     usual = bool(flow.jobs) and not flow.mixed and min(flow.seconds) > 0
     if not usual or min(flow.weights) <= 0:
         return None
-    goal: Goal = kind(problem, flow)
+    goal: WindowGoal = kind(problem, flow)
     return goal
 
 
@@ -109,7 +109,7 @@ class _Shared:
         ]
         release, need, gang = np.array(rows, dtype=np.int64).T.copy()
         gpus = self.flow.instance.cluster.gpus
-        self.gangs = Gangs(gpus, release, need, gang, self._weights(), **self._costs())
+        self.gangs = PooledGangs(gpus, release, need, gang, self._weights(), **self._costs())
 
     def _weights(self) -> Floats:
         return np.zeros(len(self.flow.jobs))

@@ -8,7 +8,7 @@ The root's windows hold all schedules that are better than the best one known. A
    bound with it would close the node;
 3. refines the intervals by the ends inside them that the linear program likes best, as long as the
    bound gains by it, and begins anew;
-4. looks for a better schedule by mean ends and weights of the jobs (`Goal.plans`);
+4. looks for a better schedule by mean ends and weights of the jobs (`WindowGoal.plans`);
 5. branches on the job whose ends cost the most different amounts: C_j <= T or C_j > T, T the mean.
 
 The node of the least bound comes next. The certificate is the tree, whose leaves have prices
@@ -32,10 +32,10 @@ from ...instances.arrays import Floats, Ints
 from ...instances.schedule import Schedule
 from ...solvers.result import Bound
 from .job_prices import packed
-from .window_goals import Goal
-from .windows import Columns, Prices, Program, Windows
+from .window_goals import WindowGoal
+from .windows import EndWindows, WindowColumns, WindowPrices, WindowProgram
 
-__all__ = ["Search"]
+__all__ = ["WindowSearch"]
 
 METHOD = "completions in windows"
 #: steps of the climb, and the first one as a part of the usual price: from no prices, from others
@@ -54,9 +54,9 @@ OF_SLACK, OFTEN = 1e-4, 1e-6
 class _Node:
     """Windows to be searched, with prices and columns of the parent."""
 
-    windows: Windows
-    prices: Prices
-    columns: Columns
+    windows: EndWindows
+    prices: WindowPrices
+    columns: WindowColumns
     place: int  #: in the tree's list
 
 
@@ -64,19 +64,19 @@ class _Node:
 class _Proof:
     """Prices, what they prove of a node, and the windows that are left of it if it is narrowed."""
 
-    prices: Prices
+    prices: WindowPrices
     bound: float
-    narrowed: Windows | None = None
+    narrowed: EndWindows | None = None
     then: int = 0
 
 
 @dataclass
-class Search:
+class WindowSearch:
     """A search for the optimum: what is known so far.
 
     Parameters
     ----------
-    goal : Goal
+    goal : WindowGoal
     solution : Schedule
         To begin with.
     take : callable (Schedule) -> bool
@@ -94,7 +94,7 @@ class Search:
         That were searched.
     """
 
-    goal: Goal
+    goal: WindowGoal
     solution: Schedule
     take: Callable[[Schedule], bool]
     left: Callable[[], float]
@@ -147,13 +147,15 @@ class Search:
         """The least bound of all that is left."""
         return min([self.best, *self.given_up, *(bound for bound, *_ in self.waiting)])
 
-    def _wait(self, bound: float, windows: Windows, prices: Prices, columns: Columns) -> None:
+    def _wait(
+        self, bound: float, windows: EndWindows, prices: WindowPrices, columns: WindowColumns
+    ) -> None:
         """Add a node, a leaf so far."""
         node = _Node(windows, prices, columns, len(self.tree))
         self.tree.append(_Proof(prices, bound))
         heappush(self.waiting, (bound, node.place, node))
 
-    def _root(self) -> tuple[Windows, Prices, Columns]:
+    def _root(self) -> tuple[EndWindows, WindowPrices, WindowColumns]:
         """Windows of all that is better, without prices."""
         gangs, ends = self.goal.gangs, self.goal.ends(self.solution)
         high = self.goal.latest(self.best)
@@ -162,14 +164,20 @@ class Search:
         points += [steps for steps, _ in gangs.steps or ()]
         edges = np.unique(np.concatenate(points).astype(np.int64))
         count = 0 if gangs.users is None else gangs.users.over.size
-        prices = Prices(
+        prices = WindowPrices(
             edges, np.zeros((gangs.size, edges.size - 1)), np.full(count, 1.0 / max(count, 1))
         )
-        return Windows(gangs.release + gangs.need, high, must), prices, Columns.none(gangs, edges)
+        return (
+            EndWindows(gangs.release + gangs.need, high, must),
+            prices,
+            WindowColumns.none(gangs, edges),
+        )
 
     # -- a node ------------------------------------------------------------------------------------
 
-    def _searched(self, node: _Node) -> tuple[float, list[tuple[Windows, Prices, Columns]]]:
+    def _searched(
+        self, node: _Node
+    ) -> tuple[float, list[tuple[EndWindows, WindowPrices, WindowColumns]]]:
         """The bound of a node, and its children; none if it is closed, or left open."""
         self.last, windows, prices, columns = node.place, node.windows, node.prices, node.columns
         gangs, rounds = self.goal.gangs, ROOT_ROUNDS if self.nodes == 1 else ROUNDS
@@ -177,7 +185,7 @@ class Search:
         missing = replace(prices, own=np.zeros_like(prices.own))  # pairs that need rows, above 0
         while True:
             prices = prices.on(self._cut(prices.edges, windows))
-            program = Program(gangs, windows, prices)
+            program = WindowProgram(gangs, windows, prices)
             program.climb(*(LATER_CLIMB if prices.own.any() else FIRST_CLIMB), self.left())
             bound, prices = self._proven(program), program.prices
             if self.closed(bound):
@@ -185,7 +193,7 @@ class Search:
             narrowed = self._narrowed(program)
             if narrowed is not windows:
                 windows, prices = narrowed, prices.on(self._cut(prices.edges, narrowed))
-                program = Program(gangs, windows, prices)
+                program = WindowProgram(gangs, windows, prices)
             if self.nodes == 1 and before == -math.inf:
                 self._plan(*program.cheapest(), bound)
             if self.closed(bound) or np.count_nonzero(program.prices.own) > MOST_PAIRS:
@@ -227,7 +235,7 @@ class Search:
         early, late = replace(windows, high=high, must=must), replace(windows, low=low)
         return bound, [(early, prices, columns), (late, prices, columns)]
 
-    def _proven(self, program: Program) -> float:
+    def _proven(self, program: WindowProgram) -> float:
         """The best bound of the node that is searched, which is noted with its prices."""
         known: _Proof = self.tree[self.last]
         if program.bound > known.bound:
@@ -245,12 +253,12 @@ class Search:
         alone = gangs.weight * gangs.need
         return 4 * (self.best - float(alone.sum())) + 10 * alone + 1
 
-    def _cut(self, edges: Ints, windows: Windows) -> Ints:
+    def _cut(self, edges: Ints, windows: EndWindows) -> Ints:
         """Edges up to the last end."""
         last = int(windows.high.max())
         return np.union1d(edges[edges < last], [last])
 
-    def _narrowed(self, program: Program) -> Windows:
+    def _narrowed(self, program: WindowProgram) -> EndWindows:
         """Windows without ends that would close the node, which becomes the parent of the rest."""
         room = self.goal.threshold(self.best) - program.bound
         windows = program.narrowed(room + self.goal.slack(self.best))
@@ -273,7 +281,7 @@ class Search:
         return ends[np.argsort(-score, kind="stable")[:most]]
 
     def _choice(
-        self, program: Program, job: Ints, end: Ints, weight: Floats
+        self, program: WindowProgram, job: Ints, end: Ints, weight: Floats
     ) -> tuple[int, int] | None:
         """The job whose ends differ most in cost, and where to part them; None where all agree."""
         gangs = self.goal.gangs

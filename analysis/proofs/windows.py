@@ -47,7 +47,7 @@ from .job_price_core import worth_of_sets
 from .prices import Climb
 from .window_core import cheapest_ends
 
-__all__ = ["Columns", "Gangs", "Prices", "Program", "Windows"]
+__all__ = ["EndWindows", "PooledGangs", "WindowColumns", "WindowPrices", "WindowProgram"]
 
 TOLERANCE = 1e-10
 #: patterns of each job that a round may add, and weight of the best prices in those that it asks at
@@ -59,7 +59,7 @@ NOTHING = 1e-7
 
 
 @dataclass(frozen=True)
-class Gangs:
+class PooledGangs:
     """Gangs on equal GPUs, and what their ends cost: weights, steps or users."""
 
     gpus: int
@@ -102,7 +102,7 @@ class Gangs:
 
 
 @dataclass(frozen=True)
-class Windows:
+class EndWindows:
     """Between when each job ends, and whether it must."""
 
     low: Ints
@@ -111,26 +111,26 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Prices:
+class WindowPrices:
     """Of a second of each job (jobs, intervals), and the weights of users, over what they have."""
 
     edges: Ints
     own: Floats
     users: Floats
 
-    def on(self, edges: Ints) -> Prices:
+    def on(self, edges: Ints) -> WindowPrices:
         """The same on other intervals."""
         at = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         inside = (at >= 0) & (at < self.edges.size - 1)
         own = self.own[:, np.clip(at, 0, self.edges.size - 2)]
-        return Prices(edges, np.where(inside, own, 0.0), self.users)
+        return WindowPrices(edges, np.where(inside, own, 0.0), self.users)
 
-    def towards(self, other: Prices, part: float) -> Prices:
+    def towards(self, other: WindowPrices, part: float) -> WindowPrices:
         """Prices between these and others."""
         own, users = (
             (1 - part) * a + part * b for a, b in zip(self._both, other._both, strict=True)
         )
-        return Prices(self.edges, own, users)
+        return WindowPrices(self.edges, own, users)
 
     @property
     def _both(self) -> tuple[Floats, Floats]:
@@ -138,7 +138,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Columns:
+class WindowColumns:
     """Patterns, each an end of a job and seconds of intervals, and sets, each of an interval."""
 
     edges: Ints
@@ -149,29 +149,29 @@ class Columns:
     members: Bools  #: (sets, jobs)
 
     @classmethod
-    def none(cls, gangs: Gangs, edges: Ints) -> Columns:
+    def none(cls, gangs: PooledGangs, edges: Ints) -> WindowColumns:
         """No columns."""
         zero = np.zeros(0, dtype=np.int64)
         members = np.zeros((0, gangs.size), dtype=np.bool_)
         return cls(edges, zero, zero, np.zeros((0, edges.size - 1)), zero, members)
 
-    def joined(self, more: Columns) -> Columns:
+    def joined(self, more: WindowColumns) -> WindowColumns:
         """These and others."""
         rows = ("job", "end", "uses", "at", "members")
         both = (np.concatenate([getattr(self, row), getattr(more, row)]) for row in rows)
-        return Columns(self.edges, *both)
+        return WindowColumns(self.edges, *both)
 
-    def kept(self, patterns: Any, sets: Any) -> Columns:
+    def kept(self, patterns: Any, sets: Any) -> WindowColumns:
         """Some of them."""
         own = self.job[patterns], self.end[patterns], self.uses[patterns]
-        return Columns(self.edges, *own, self.at[sets], self.members[sets])
+        return WindowColumns(self.edges, *own, self.at[sets], self.members[sets])
 
-    def within(self, windows: Windows) -> Columns:
+    def within(self, windows: EndWindows) -> WindowColumns:
         """Those whose ends are in windows."""
         after = windows.low[self.job] <= self.end
         return self.kept(after & (self.end <= windows.high[self.job]), slice(None))
 
-    def on(self, edges: Ints) -> Columns:
+    def on(self, edges: Ints) -> WindowColumns:
         """The same with finer intervals, of each of which the first seconds are used first."""
         old = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         left, uses = self.uses.copy(), np.zeros((self.job.size, edges.size - 1))
@@ -180,17 +180,17 @@ class Columns:
                 uses[:, i] = np.minimum(left[:, o], length)
                 left[:, o] -= uses[:, i]
         which, at = np.nonzero(self.at[:, None] == old)
-        return Columns(edges, self.job, self.end, uses, at, self.members[which])
+        return WindowColumns(edges, self.job, self.end, uses, at, self.members[which])
 
 
-class Program:
+class WindowProgram:
     """The linear program of windows on some intervals, with the columns so far.
 
     After :meth:`climb` and :meth:`converge` the best bound is `bound`, of `prices`, at which it
     costs `costs` (jobs, intervals) to end in an interval.
     """
 
-    def __init__(self, gangs: Gangs, windows: Windows, prices: Prices) -> None:
+    def __init__(self, gangs: PooledGangs, windows: EndWindows, prices: WindowPrices) -> None:
         self.gangs, self.windows, self.edges = gangs, windows, prices.edges
         self.lengths = np.diff(self.edges).astype(np.float64)
         self.beside = gangs.beside(self.edges)
@@ -210,7 +210,7 @@ class Program:
         self.job, self.interval = by_gang[at], self.contested[which]
         self.ptr = np.searchsorted(which, np.arange(self.contested.size + 1))
 
-    def _only_pairs(self, prices: Prices) -> Prices:
+    def _only_pairs(self, prices: WindowPrices) -> WindowPrices:
         """Prices that are 0 where there is no pair."""
         own = np.zeros_like(prices.own)
         own[self.job, self.interval] = prices.own[self.job, self.interval]
@@ -218,7 +218,7 @@ class Program:
 
     # -- prices ------------------------------------------------------------------------------------
 
-    def _answer(self, prices: Prices, most: int) -> tuple[float, Floats, Columns]:
+    def _answer(self, prices: WindowPrices, most: int) -> tuple[float, Floats, WindowColumns]:
         """What prices prove, the costs, and the columns that they like best."""
         gangs, windows, size = self.gangs, self.windows, self.gangs.size
         costs, ends = np.empty(prices.own.shape), np.zeros(prices.own.shape, dtype=np.int64)
@@ -245,9 +245,13 @@ class Program:
         job, q = np.nonzero(picked >= 0)
         k = picked[job, q]
         end = ends[job, k] if gangs.steps is None else self.edges[k + 1]
-        return value, costs, Columns(self.edges, job, end, uses[job, q], self.contested, members)
+        return (
+            value,
+            costs,
+            WindowColumns(self.edges, job, end, uses[job, q], self.contested, members),
+        )
 
-    def _note(self, prices: Prices, value: float, costs: Floats) -> None:
+    def _note(self, prices: WindowPrices, value: float, costs: Floats) -> None:
         """Keep prices that prove more."""
         if value > self.bound:
             self.bound, self.prices, self.costs = value, prices, costs
@@ -294,7 +298,7 @@ class Program:
     # -- the linear program ------------------------------------------------------------------------
 
     def converge(
-        self, known: Columns, penalty: Floats, missing: Prices, *,
+        self, known: WindowColumns, penalty: Floats, missing: WindowPrices, *,
         closed: Callable[[float], bool], best: float, left: Callable[[], float],
         whole: bool = False,
     ) -> None:  # fmt: skip
@@ -355,7 +359,7 @@ class Program:
         self.pair_row, self.room_row = (np.full(self.may.shape, -1), np.full(self.lengths.size, -1))
         self.pair_row[self.job, self.interval] = size + np.arange(pairs)
         self.room_row[self.contested] = size + pairs + np.arange(rooms)
-        self.columns = Columns.none(self.gangs, self.edges)
+        self.columns = WindowColumns.none(self.gangs, self.edges)
         self.seen = set[bytes]()
         self.number = list[int]()  # of each column its pattern, or -1 less its set
 
@@ -367,7 +371,7 @@ class Program:
         beside = self.beside[job, np.searchsorted(self.edges, end) - 1]
         return gangs.weight[job] * (end - gangs.release[job]) + beside
 
-    def _add(self, more: Columns) -> int:
+    def _add(self, more: WindowColumns) -> int:
         """Add columns that are new; returns how many."""
         patterns = [
             b"%d %d " % both for both in zip(more.job.tolist(), more.end.tolist(), strict=True)
@@ -444,11 +448,11 @@ class Program:
         if self.gangs.users is not None:
             users = np.maximum(-row[size + pairs + rooms :], 0)
             users /= users.sum()
-        self.duals, self.job_duals = Prices(self.edges, own, users), row[:size]
+        self.duals, self.job_duals = WindowPrices(self.edges, own, users), row[:size]
         self.room_duals = -row[size + pairs : size + pairs + rooms]
         return True
 
-    def _reduced(self, columns: Columns) -> tuple[Floats, Floats]:
+    def _reduced(self, columns: WindowColumns) -> tuple[Floats, Floats]:
         """What patterns and sets cost at the program's own prices, less what their rows pay."""
         gangs, own = self.gangs, self.duals.own
         patterns = self._cost(columns.job, columns.end) - self.job_duals[columns.job]
@@ -462,7 +466,7 @@ class Program:
 
     # -- what it says ------------------------------------------------------------------------------
 
-    def useful(self, room: float) -> Columns:
+    def useful(self, room: float) -> WindowColumns:
         """Columns that a solution within so much of the bound may use."""
         patterns, sets = self._reduced(self.columns)
         return self.columns.kept(patterns <= room, sets <= room)
@@ -502,7 +506,7 @@ class Program:
         missing: Bools = over & (self.pair_row < 0) & (self.room_row >= 0)
         return missing
 
-    def narrowed(self, room: float) -> Windows:
+    def narrowed(self, room: float) -> EndWindows:
         """Windows without what costs more than the bound and so much."""
         least = self.costs.min(axis=1)
         least = np.where(self.windows.must, least, np.minimum(least, 0))

@@ -14,7 +14,7 @@ import preemptive
 import sharing_optimum
 from few import each_seed
 from gangsched import solve_exact, verify_bound
-from gangsched.analysis.proofs.windows import Program
+from gangsched.analysis.proofs.windows import WindowProgram
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, User
@@ -138,7 +138,7 @@ def gangs_of(seed: int, jobs: int = 14) -> Any:
 
 @pytest.mark.parametrize("calls", [1, 30, 100, 300])
 def test_what_is_interrupted_is_kept(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, made, answer = gangs_of(3), [], Program._answer
+    problem, made, answer = gangs_of(3), [], WindowProgram._answer
 
     def interrupting(*given: Any) -> Any:
         made.append(0)
@@ -146,7 +146,7 @@ def test_what_is_interrupted_is_kept(calls: int, monkeypatch: pytest.MonkeyPatch
             raise KeyboardInterrupt
         return answer(*given)
 
-    monkeypatch.setattr(Program, "_answer", interrupting)
+    monkeypatch.setattr(WindowProgram, "_answer", interrupting)
     result = solve_exact(problem)
     assert result.stop is Stop.INTERRUPTED
     assert result.solution is not None
