@@ -13,6 +13,7 @@ import highspy
 import numpy as np
 
 from ..instances.arrays import Bools, Floats, Ints
+from ..instances.interrupts import held
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
@@ -220,22 +221,28 @@ class Maximum:
 def run_interruptibly(highs: Any) -> bool:
     """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did.
 
-    What else a handler of signals raises is raised once HiGHS has stopped.
+    What else a handler of signals raises is raised once HiGHS has stopped. HiGHS runs in this
+    thread, and looks for signals by its callbacks: in a thread of its own, as highspy has it, it
+    waits for ever now and then.
     """
-    highs.HandleUserInterrupt = True
-    highs.startSolve()
-    done = interrupted = False
-    raised: BaseException | None = None
-    while not done:
-        try:
-            done, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
+
+    def look(event: Any) -> None:
+        if signals.came:
             log.warning("interrupted: waiting for HiGHS to stop")
-            interrupted = True
-            highs.cancelSolve()
-        except BaseException as error:  # its thread would abort the program
-            raised = error
-            highs.cancelSolve()
-    if raised is not None:
-        raise raised
-    return interrupted
+            event.interrupt()
+
+    highs.HandleUserInterrupt = True  # for `cancelSolve`
+    try:
+        with held(lambda: False) as signals:  # an error in a callback would abort the program
+            highs.cbSimplexInterrupt += look
+            highs.cbIpmInterrupt += look
+            highs.cbMipInterrupt += look
+            try:
+                highs.run()
+            finally:
+                highs.cbSimplexInterrupt -= look
+                highs.cbIpmInterrupt -= look
+                highs.cbMipInterrupt -= look
+    except KeyboardInterrupt:
+        return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from dataclasses import replace
 from importlib import import_module
@@ -212,27 +213,22 @@ def test_ctrl_c_in_highs_keeps_what_was_found(
     program: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """First the choice of runs, then their placement, then what of them has none."""
-    start, wait = highspy.Highs.startSolve, highspy.Highs.wait
+    run = highspy.Highs.run
     started: list[int] = []
-    pressed: list[int] = []
 
-    def counted(self: Any) -> Any:
-        started.append(program)
-        return start(self)
+    def interrupted(self: Any) -> Any:
+        if self.HandleUserInterrupt:
+            started.append(program)
+            if len(started) == program:
+                signal.raise_signal(signal.SIGINT)
+        return run(self)
 
-    def interrupted(self: Any, timeout: float) -> Any:
-        if len(started) == program and not pressed:
-            pressed.append(program)
-            raise KeyboardInterrupt
-        return wait(self, timeout)
-
-    monkeypatch.setattr(highspy.Highs, "startSolve", counted)
-    monkeypatch.setattr(highspy.Highs, "wait", interrupted)
+    monkeypatch.setattr(highspy.Highs, "run", interrupted)
     found = irmp_exact(three(horizon=2))
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
     assert found.bound is not None
     assert found.objective == 28 + 27 < found.bound.value
-    assert "interrupted: waiting for HiGHS" in caplog.text
+    assert "interrupted, what was found is kept" in caplog.text
     assert found.iterations == 1
 
 
