@@ -228,7 +228,6 @@ def run_interruptibly(highs: Any) -> bool:
 
     def look(event: Any) -> None:
         if signals.came:
-            log.warning("interrupted: waiting for HiGHS to stop")
             event.interrupt()
 
     highs.HandleUserInterrupt = True  # for `cancelSolve`
@@ -244,5 +243,6 @@ def run_interruptibly(highs: Any) -> bool:
                 highs.cbIpmInterrupt -= look
                 highs.cbMipInterrupt -= look
     except KeyboardInterrupt:
+        log.warning("interrupted: HiGHS has stopped")
         return True
     return False

@@ -228,7 +228,7 @@ def test_ctrl_c_in_highs_keeps_what_was_found(
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
     assert found.bound is not None
     assert found.objective == 28 + 27 < found.bound.value
-    assert "interrupted, what was found is kept" in caplog.text
+    assert "interrupted: HiGHS has stopped" in caplog.text
     assert found.iterations == 1
 
 
