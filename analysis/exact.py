@@ -14,7 +14,7 @@ them together, so that no solver has to know a proof, and none another paper's s
    (:mod:`gangsched.analysis.proofs.window_tree`), for RAR-DDLS by CP-SAT
    (:mod:`gangsched.solvers.ours.rar_ddls.cp_search`) where it is installed, else of the model.
 
-Windows of up to 30 jobs are searched before 3, which then has a quarter of a limit that is left.
+Windows of up to 30 jobs are searched before 3; then heuristics and bounds have a tenth of a limit.
 
 The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
 time limit. With a limit T, the heuristics have :data:`SHARE` T, and so have both bounds together.
@@ -67,8 +67,8 @@ log = logging.getLogger("gangsched")
 
 #: of a time limit: what the heuristics may take at most, and again what the bounds may
 SHARE = 0.25
-#: jobs up to which windows are searched before all bounds are found
-FEW = 30
+#: jobs up to which windows are searched before all bounds are found, and the share then
+FEW, FEW_SHARE = 30, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,7 @@ class _Known:
     time_limit: float | None
     solution: Any = None
     bound: Bound | None = None
+    part: float = SHARE
     proving: float = 0.0  # seconds
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -175,7 +176,7 @@ class _Known:
     @property
     def share(self) -> float | None:
         """Seconds for one of the steps."""
-        return None if self.time_limit is None else SHARE * self.time_limit
+        return None if self.time_limit is None else self.part * self.time_limit
 
     def prove(self, *efforts: Effort) -> None:
         """Look for a better bound, in what is left of its share."""
@@ -330,11 +331,13 @@ def solve_exact(
         if violations:
             raise ValueError("solve_exact: the warm start is infeasible: " + "; ".join(violations))
         known.take("given", params.warm_start)
+    goal = goal_of(problem) if params == ExactParams(warm_start=params.warm_start) else None
+    if goal is not None and goal.gangs.size <= FEW:
+        known.part = FEW_SHARE
     try:
         known.prove("quick")
         if auto:
             known.run_portfolio()
-        goal = goal_of(problem) if params == ExactParams(warm_start=params.warm_start) else None
         if goal is not None and known.solution is not None and not known.met:
             return _by_windows(known, goal)
         if not known.met:
@@ -367,7 +370,7 @@ def _by_windows(known: _Known, goal: WindowGoal) -> Result[Any]:
     few = goal.gangs.size <= FEW
     if not few:
         known.prove("standard", "full")
-    end = math.inf if limit is None else started + limit * (1 - SHARE if few else 1)
+    end = math.inf if limit is None else started + limit * (1 - known.part if few else 1)
 
     def take(solution: Any) -> bool:
         known.take("ends in windows", solution)

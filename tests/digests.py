@@ -502,7 +502,7 @@ def replay() -> Parts:
         "deadlines": ("edf", "unisched", "chronus", "genie:elastic"),
     }
     found = {}
-    for kind, effort in zip(KINDS, ("full", "quick", "standard"), strict=True):
+    for kind, effort in zip(KINDS, ("standard", "quick", "standard"), strict=True):
         rules = gs.solvers.Rules(**RULES[kind])
         made = gs.replay(crowd(kind), names[kind], rules=rules, effort=effort, ledger=True)
         found[kind] = Part([made.to_dict(), made.waits(3)], ratios(made))

@@ -39,7 +39,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("compare:demo", "Compare solvers on a named instance: the first thing to try."),
     "reproduce": ("papers:reproduce", "Reproduce a paper's figure as data and picture."),
     "theorems": ("papers:theorems", "Run the papers' claims: verdict and evidence."),
-    "library": ("library:library", "Best known values with proofs: list, show, verify, submit."),
+    "library": (
+        "library:library", "Best known values with proofs: list, show, verify, submit, challenge.",
+    ),
     "list": ("listing:list_names", "List problems, solvers, readers, policies, named instances."),
     "doctor": (
         "doctor:doctor", "Show versions, solvers that work, and whether machine code is ready.",

@@ -215,9 +215,9 @@ def test_ctrl_c_keeps_the_best_so_far(kind: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("models", ["", "ab"])
 def test_full_effort_shows_it_and_the_makespan_is_refused(models: str) -> None:
-    problem = crowd(3, models=models)
+    problem = crowd(3, jobs=20, models=models)
     with pytest.raises(ValueError, match="makespan"):
         annealed_run(CompletionTime(crowd(3).instance, "makespan"))
     listed, found = (least_times(problem, None, effort) for effort in ("quick", "full"))
     assert found.objective < listed.objective
-    assert found.order.endswith("annealed")
+    assert "annealed" in found.order
