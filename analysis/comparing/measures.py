@@ -214,7 +214,7 @@ def least_worst(
     For 300 jobs at most the order of its ends is annealed too.
     """
     made = SCHEDULES[SharingIncentive][effort]
-    if not made["rounds"]:
+    if not made["rounds"] or not problem.jobs:
         return None
     begun, order = tried(problem, made["rounds"]).best, "least area left over weights of users"
     tries = min(made["tries"] * len(problem.jobs), MOST_TRIES)

@@ -52,7 +52,7 @@ __all__ = ["EndWindows", "PooledGangs", "WindowColumns", "WindowPrices", "Window
 TOLERANCE = 1e-10
 #: patterns of each job that a round may add, and weight of the best prices in those that it asks at
 EACH, SMOOTHING = 3, 0.5
-#: a program is left when its bound is this part of the way to its value, of what is missing
+#: a program is left when it can gain only this part of what its bound lacks to the best
 ENOUGH = 0.4
 #: weights of columns and parts of seconds below this are none
 NOTHING = 1e-7
@@ -304,8 +304,8 @@ class WindowProgram:
     ) -> None:  # fmt: skip
         """Find the best prices by columns, from those known, or until the bound closes the windows.
 
-        It is left as soon as its bound is a good part of the way to its value, seen from `best`,
-        unless it is to be solved as a whole.
+        It is left as soon as it can gain only a part of what the bound lacks to `best`, unless it is
+        to be solved as a whole.
         """
         self._pair((self.prices.own > 0) | (missing.own > 0))
         self._build(penalty)

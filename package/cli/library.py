@@ -12,6 +12,7 @@ from rich.console import Console
 
 from .. import screen
 from ..instances import library as shelf
+from ..instances.check import check_real
 from ..instances.display import counted, shortened
 from ..registry import PROBLEMS, lookup
 from .source import best_known
@@ -238,6 +239,7 @@ def challenge(
     began, lost, closer = time.monotonic(), 0, 0
     console = screen.open_console()
     with screen.reading():
+        check_real("library challenge", "seconds", seconds, positive=True)
         rows = shelf.index(_folder(folder))
         wanted = sorted(rows) if not names else [lookup("instance", rows, name) for name in names]
         wanted = wanted if some is None else drawn(wanted, some, seed)

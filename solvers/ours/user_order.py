@@ -124,6 +124,8 @@ def user_runs(
 
     Steady shares keep their sum s: the rounds look for schedules of a small F + s max_u ratio.
     """
+    if not problem.jobs:
+        return
     members, flow = Members.of(problem), problem.flow
     shares = members.first() if first is None else first
     for k in range(rounds):

@@ -11,8 +11,9 @@ import gangsched as gs
 from gangsched.analysis.comparing import bracket as module
 from gangsched.analysis.comparing.measures import least_times
 from gangsched.analysis.proofs.bound import SCHEDULES
-from gangsched.formulations import CompletionTime
+from gangsched.formulations import CompletionTime, SharingIncentive
 from gangsched.formulations.completion_time.problem import Measure
+from gangsched.instances import Cluster, Instance
 from gangsched.solvers.ours import annealed
 from gangsched.solvers.result import Stop
 from preemptive import optimum, problem_of
@@ -125,3 +126,13 @@ def test_it_says_what_it_does_and_refuses_what_it_cannot_do() -> None:
         gs.bracket(problem_of([3], ROWS), "most")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="bracket: a UniSched is not one of CompletionTime, "):
         gs.bracket(gs.problem("queue-helios-12-load80"))
+
+
+def test_users_without_jobs_are_as_well_off_as_can_be() -> None:
+    empty = SharingIncentive(Instance(Cluster.of_sizes([2]), []))
+    found = gs.solve_exact(empty)
+    assert (found.status.value, found.objective) == ("optimal", 0)
+    for effort in ("quick", "full"):
+        bound = gs.bracket(empty, effort).bound
+        assert bound is not None
+        assert bound.value == 0

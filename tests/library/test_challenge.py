@@ -64,3 +64,13 @@ def test_a_text_draws_some(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     code, lines = challenged(capsys, folder, "--some", 1, "--seed", "x")
     assert (code == 1) == (drawn == [BEATEN])
     assert lines[-1].startswith("1 instance solved")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-3"])
+def test_a_limit_that_is_not_positive_is_refused(
+    seconds: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = "library", "challenge", "--library", folder, "--seconds", seconds
+    code, out, err = called(capsys, *args)
+    assert (code, out) == (2, "")
+    assert f"library challenge: seconds={float(seconds)} is not positive" in err
