@@ -304,8 +304,8 @@ class WindowProgram:
     ) -> None:  # fmt: skip
         """Find the best prices by columns, from those known, or until the bound closes the windows.
 
-        It is left as soon as it can gain only a part of what the bound lacks to `best`, unless it is
-        to be solved as a whole.
+        It is left as soon as it can gain only a part of what the bound lacks to `best`, unless it
+        is to be solved as a whole.
         """
         self._pair((self.prices.own > 0) | (missing.own > 0))
         self._build(penalty)
