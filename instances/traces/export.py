@@ -394,6 +394,7 @@ def trace_of(
             *([f"not read: {unread}"] if unread else []),
             *(["jobs are submitted when they start"] if "submit" not in clocks else []),
         ],
+        submitted="submit" in clocks,
     )
 
 

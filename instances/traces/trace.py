@@ -138,6 +138,15 @@ class Trace:
         Wall-clock text of time 0, the first submission; None where the log does not tell.
     rows : sequence of LogRow
         Of each job, in the same order; empty where a trace was not read from a file.
+    submitted : bool
+        Whether the log tells when jobs were submitted; else they are submitted when they start, and
+        nothing is known of waits.
+    steps : mapping of str to float
+        How finely submit, start, end and duration were written, in seconds: 60 for times without
+        seconds, 360 for hours with one decimal. A true value lies less than a step from what is
+        written. Those of seconds, or finer ones, are left out.
+    doubts : sequence of str
+        What had to be assumed to read the log, although answers depend on it.
     report : ReadReport
 
     Examples
@@ -152,10 +161,15 @@ class Trace:
     users: tuple[User, ...] = ()
     origin: str | None = None
     rows: tuple[LogRow, ...] = ()
+    submitted: bool = True
+    steps: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
     report: ReadReport
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", tuple(self.jobs))
+        object.__setattr__(self, "doubts", tuple(self.doubts))
+        object.__setattr__(self, "steps", dict(self.steps))
         object.__setattr__(self, "rows", tuple(self.rows))
         object.__setattr__(self, "users", tuple(self.users))
         owner = f"trace {self.name!r}"
@@ -340,8 +354,9 @@ class Reading:
         users: Iterable[User] | None = None,
         tally: str = "",
         notes: Iterable[str] = (),
+        **more: Any,
     ) -> Trace:
-        """Return the trace of the kept rows, from the first submission on."""
+        """Return the trace of the kept rows, from the first submission on; `more` is of Trace."""
         first = self.first() or 0
         ids = sorted({row.user for row in self._found} - {""})
         times = [row.time for row in self._found]
@@ -370,6 +385,7 @@ class Reading:
                 places=self._skipped,
                 notes=(*self._order(), *self._tally(tally), *notes),
             ),
+            **more,
         )
 
     def _job(self, row: _Found, first: int) -> Job:
