@@ -50,12 +50,12 @@ from .solvers.policy import Policy, information_of, is_offline
 # --- problems ------------------------------------------------------------------------------------
 
 
-def _file(name: str) -> dict[str, dict[str, Any]]:
+def rows_in(name: str) -> dict[str, dict[str, Any]]:
     """Rows by name, from a file of the package."""
     return tomllib.loads(files("gangsched").joinpath(name).read_text("utf-8"))
 
 
-_SOLVERS = _file("solvers.toml")
+_SOLVERS = rows_in("solvers.toml")
 
 
 def _solvers(problem: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _told(place: str, note: str = "", options: Mapping[str, Any] | None = None) 
 
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, PolicyRow] = {
-    name: _told(**row) for name, row in _file("policies.toml").items()
+    name: _told(**row) for name, row in rows_in("policies.toml").items()
 }
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"

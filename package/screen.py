@@ -30,7 +30,7 @@ from .instances import io
 from .instances.display import one_line, visible
 from .instances.io import json_text
 from .instances.traces import Trace
-from .registry import READERS
+from .registry import READERS, rows_in
 from .registry import reader as find_reader
 
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
@@ -214,37 +214,39 @@ def natural(value: int | None) -> int | None:
     return value
 
 
-Seed = Annotated[int, typer.Option(callback=natural, help="Seed of everything that is drawn.")]
-ReaderOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
-]
-Reader = Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns of a table by role, such as submit=queued,gpus=n; roles: submit, start, end, "
-        "duration, gpus, nodes, gpus_per_node, user, id, state, model, priority, deadline."
-    ),
-]
-Without = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FROM..UNTIL,...",
-        help="Leave out what was submitted in these windows, such as 2017-11-06..2017-11-20 (or "
-        "seconds of the trace), without the end; before anything else, so that time 0 is the "
-        "first submission that is kept. May be repeated.",
-    ),
-]
-WithoutUsers = Annotated[
-    str | None, typer.Option(help="Leave out the jobs of these users, separated by commas.")
-]
-Json = Annotated[Path | None, typer.Option(help="Write the results as JSON; - for the screen.")]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Say below the tables what all columns and words mean.")
-]
-Report = Annotated[Path | None, typer.Option(help="HTML report to write.")]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
+#: help of the options by command, and of those that several have
+OPTIONS = rows_in("commands.toml")["options"]
+
+
+def option(name: str, check: Any = None, parser: Any = None, **words: str) -> Any:
+    """Return an option of several commands, or ``command.option``, with its help."""
+    row = _help(name, words)
+    flags = [row.pop("flag")] if "flag" in row else []
+    return typer.Option(*flags, callback=check, parser=parser, **row)
+
+
+def argument(name: str, **words: str) -> Any:
+    """Return an argument of several commands, or ``command.argument``, with its help."""
+    return typer.Argument(**_help(name, words))
+
+
+def _help(name: str, words: Mapping[str, str]) -> dict[str, Any]:
+    command, _, own = name.rpartition(".")
+    row = OPTIONS[command or "shared"][own]
+    return {**row, "help": row["help"].format(**words)}
+
+
+Seed = Annotated[int, option("seed", natural)]
+LogFile = Annotated[str, argument("trace")]
+ReaderOption = Annotated[list[str] | None, option("reader-option")]
+Reader = Annotated[str, option("reader", readers=", ".join(READERS))]
+Columns = Annotated[str | None, option("columns")]
+Without = Annotated[list[str] | None, option("without")]
+WithoutUsers = Annotated[str | None, option("without-users")]
+Json = Annotated[Path | None, option("json")]
+Explain = Annotated[bool, option("explain")]
+Report = Annotated[Path | None, option("report")]
+NoReport = Annotated[bool, option("no-report")]
 
 
 def nodes_of(text: str) -> int | Parts:
@@ -280,16 +282,9 @@ def _part_of(part: str, text: str) -> tuple[str, int, int]:
     return found[1], int(found[2]), int(found[3])
 
 
-Nodes = Annotated[
-    Any,
-    typer.Option(
-        parser=nodes_of,
-        metavar="N|MODEL:NxGPUS,...",
-        help="Nodes of the cluster, or nodes and GPUs of each by GPU model: v100:5x4,k80:24x4.",
-    ),
-]
-GpusPerNode = Annotated[int | None, typer.Option(callback=whole, help="GPUs of each node.")]
-ClusterFile = Annotated[Path | None, typer.Option(help="Instance file whose cluster is used.")]
+Nodes = Annotated[Any, option("nodes", parser=nodes_of)]
+GpusPerNode = Annotated[int | None, option("gpus-per-node", whole)]
+ClusterFile = Annotated[Path | None, option("cluster")]
 
 
 def only(what: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:

@@ -11,8 +11,10 @@ import gc
 import logging
 import os
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.resources import files
 from typing import Annotated, Any, cast
 
 import typer
@@ -23,31 +25,9 @@ from ..endings import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput, Interrupted
 from ..instances.display import one_line
 
 #: each command: where it is, and the first line of its docstring
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "solve": ("compare:solve", "Solve an instance: objective, proven bound, certified ratio."),
-    "compare": (
-        "compare:compare", "Compare solvers on one instance, each against a proven bound.",
-    ),
-    "replay": (
-        "replay:replay", "Replay a trace or scenario under policies, with proven bounds.",
-    ),
-    "audit": ("audit:audit", "Look for contradictions in a log and with its cluster."),
-    "describe": ("describe:describe", "Describe a trace: run times, GPUs, users over time."),
-    "convert": ("convert:convert", "Convert a trace to CSV, Parquet or SWF."),
-    "proof": ("proof:proof", "Write the proof of a bound for a checker such as viprchk."),
-    "traces": ("traces:traces", "List public traces: origin, licence, reader, hashes."),
-    "demo": ("compare:demo", "Compare solvers on a named instance: the first thing to try."),
-    "reproduce": ("papers:reproduce", "Reproduce a paper's figure as data and picture."),
-    "theorems": ("papers:theorems", "Run the papers' claims: verdict and evidence."),
-    "library": (
-        "library:library", "Best known values with proofs: list, show, verify, submit, challenge.",
-    ),
-    "list": ("listing:list_names", "List problems, solvers, readers, policies, named instances."),
-    "doctor": (
-        "doctor:doctor", "Show versions, solvers that work, and whether machine code is ready.",
-    ),
-    "warm-up": ("warm_up:warm_up", "Compile everything once, so that no later command waits."),
-}  # fmt: skip
+COMMANDS: Mapping[str, Sequence[str]] = tomllib.loads(
+    files("gangsched").joinpath("commands.toml").read_text("utf-8")
+)["commands"]
 #: what typer raises for wrong usage; its module depends on typer's version
 USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
 

@@ -13,24 +13,12 @@ import typer
 from .. import screen
 from ..instances.display import counted
 
-Quotas = Annotated[
-    Path | None,
-    typer.Option(
-        help="GPUs or nodes of each user or virtual cluster: GPUs by day (date, one column each, "
-        "total; the most of the log's days count), or nodes of --gpus-per-node (vc, num)."
-    ),
-]
-Window = Annotated[
-    int,
-    typer.Option(
-        callback=screen.whole,
-        help="Seconds of the whole cluster by which jobs must fall behind to be reported.",
-    ),
-]
+Quotas = Annotated[Path | None, screen.option("audit.quotas")]
+Window = Annotated[int, screen.option("audit.window", screen.whole)]
 
 
 def audit(
-    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    trace: screen.LogFile,
     reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,

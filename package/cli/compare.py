@@ -19,38 +19,19 @@ from ..instances.display import shortened
 from ..registry import PROBLEMS, READERS, solver, warm_up
 from .source import Source, from_library, listed, load_problem, select_problem
 
-Problem = Annotated[str | None, typer.Option(help="Problem, e.g. rar-ddls.")]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        callback=screen.positive, help="Wall seconds after which each solver should stop."
-    ),
-]
+Problem = Annotated[str | None, screen.option("problem")]
+TimeLimit = Annotated[float | None, screen.option("time-limit", screen.positive)]
+Named = Annotated[str, screen.argument("instance")]
 
 
 def solve(
-    instance: Annotated[str, typer.Argument(help="Instance or problem file, or a named instance.")],
+    instance: Named,
     problem: Problem = None,
-    solver_name: Annotated[
-        str | None,
-        typer.Option("--solver", help="Solver, or module:object; else the problem's first."),
-    ] = None,
+    solver_name: Annotated[str | None, screen.option("solve.solver")] = None,
     seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(
-            help="Of --solver exact: highs, cp-sat, or any of Pyomo's solvers that gangsched "
-            "doctor finds."
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Option of the backend: gap=0.01, threads=2, seed=1, or any by its own name; may "
-            "be repeated."
-        ),
-    ] = None,
+    backend: Annotated[str | None, screen.option("solve.backend")] = None,
+    option: Annotated[list[str] | None, screen.option("solve.option")] = None,
     json: screen.Json = None,
     report: screen.Report = None,
 ) -> None:
@@ -142,50 +123,28 @@ def _verified(row: Any) -> Any:
 
 
 def compare(
-    source: Annotated[
-        str | None, typer.Argument(help="Instance, problem or trace file, or a named instance.")
-    ] = None,
+    source: Annotated[str | None, screen.argument("compare.source")] = None,
     problem: Problem = None,
     reader: Annotated[
-        str | None, typer.Option(help=f"Reader of a trace file: {', '.join(READERS)}.")
+        str | None, screen.option("compare.reader", readers=", ".join(READERS))
     ] = None,
     columns: screen.Columns = None,
     without: screen.Without = None,
     without_users: screen.WithoutUsers = None,
-    setting: Annotated[
-        str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
-    ] = None,
+    setting: Annotated[str | None, screen.option("compare.setting")] = None,
     nodes: screen.Nodes = None,
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(callback=screen.whole, help="How many jobs: a seeded sample of the trace."),
-    ] = None,
-    first: Annotated[
-        int | None,
-        typer.Option(callback=screen.whole, help="How many jobs: the first of the trace."),
-    ] = None,
-    solvers: Annotated[
-        str | None, typer.Option(help="Solvers or module:object, separated by commas.")
-    ] = None,
-    utility: Annotated[
-        str | None, typer.Option(help="Law of the utilities of IRMP: linear or convex.")
-    ] = None,
+    jobs: Annotated[int | None, screen.option("compare.jobs", screen.whole)] = None,
+    first: Annotated[int | None, screen.option("compare.first", screen.whole)] = None,
+    solvers: Annotated[str | None, screen.option("compare.solvers")] = None,
+    utility: Annotated[str | None, screen.option("compare.utility")] = None,
     seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
     json: screen.Json = None,
-    report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path(
-        "gangsched-compare.html"
-    ),
+    report: Annotated[Path, screen.option("report")] = Path("gangsched-compare.html"),
     no_report: screen.NoReport = False,
-    pareto: Annotated[
-        Path | None,
-        typer.Option(
-            help="Picture (.png, .svg) of makespan against mean completion, of rar-ddls; "
-            "without --solvers of all its solvers, exact only with --time-limit."
-        ),
-    ] = None,
+    pareto: Annotated[Path | None, screen.option("compare.pareto")] = None,
     explain: screen.Explain = False,
 ) -> None:
     """Compare solvers on one instance, each against a proven bound.
@@ -221,7 +180,7 @@ def _all_solvers(stem: str, time_limit: float | None) -> str:
     return ",".join(n for n in PROBLEMS[stem].solvers if n != "exact" or time_limit is not None)
 
 
-def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
+def demo(out: Annotated[Path, screen.option("demo.out")] = Path("out")) -> None:
     """Compare solvers on a named instance: the first thing to try.
 
     Writes demo.html, demo.json and demo.png.

@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from .. import screen
 
 
 def convert(
-    trace: Annotated[str, typer.Argument(help="Trace file.")],
-    out: Annotated[
-        Path, typer.Argument(help="File to write: .csv, .csv.gz, .parquet, .swf or .swf.gz.")
-    ],
+    trace: screen.LogFile,
+    out: Annotated[Path, screen.argument("convert.out")],
     reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,

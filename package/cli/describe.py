@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
 from .. import screen
 
 
 def describe(
-    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    trace: screen.LogFile,
     reader: screen.Reader = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
     without: screen.Without = None,
     without_users: screen.WithoutUsers = None,
     json: screen.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
+    plot: Annotated[Path | None, screen.option("describe.plot")] = None,
     report: screen.Report = None,
 ) -> None:
     """Describe a trace: run times, GPUs, users over time.

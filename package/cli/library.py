@@ -17,10 +17,8 @@ from ..instances.display import counted, shortened
 from ..registry import PROBLEMS, lookup
 from .source import best_known
 
-Folder = Annotated[
-    Path | None,
-    typer.Option("--library", help="Folder of another library than the one of the package."),
-]
+Folder = Annotated[Path | None, screen.option("library.folder")]
+Names = Annotated[list[str] | None, screen.argument("library.instances")]
 
 
 def library(context: typer.Context) -> None:
@@ -37,9 +35,9 @@ def _folder(path: Path | None) -> Path | None:
 
 
 def list_entries(
-    problem: Annotated[str | None, typer.Option(help="Only of this problem.")] = None,
+    problem: Annotated[str | None, screen.option("library.problem")] = None,
     level: Annotated[
-        str | None, typer.Option("--class", help=f"Only of this class: {', '.join(shelf.LEVELS)}.")
+        str | None, screen.option("library.class", classes=", ".join(shelf.LEVELS))
     ] = None,
     folder: Folder = None,
     json: screen.Json = None,
@@ -75,7 +73,7 @@ def list_entries(
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Name of an instance.")],
+    name: Annotated[str, screen.argument("library.instance")],
     folder: Folder = None,
     json: screen.Json = None,
 ) -> None:
@@ -153,7 +151,7 @@ def conditions(found: shelf.Entry) -> Any:
 
 
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Names of instances; else all.")] = None,
+    names: Names = None,
     folder: Folder = None,
 ) -> None:
     """Replay all: problems, solutions, values, bounds, classes.
@@ -184,15 +182,11 @@ def verify(
 
 
 def submit(
-    file: Annotated[Path, typer.Argument(help="Submission, or what `solve --json` wrote.")],
-    name: Annotated[
-        str | None, typer.Option(help="Instance, where the file does not say it.")
-    ] = None,
-    by: Annotated[str | None, typer.Option(help="Who submits it.")] = None,
+    file: Annotated[Path, screen.argument("library.file")],
+    name: Annotated[str | None, screen.option("library.name")] = None,
+    by: Annotated[str | None, screen.option("library.by")] = None,
     folder: Folder = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Replace the entry in --library if it is better.")
-    ] = False,
+    write: Annotated[bool, screen.option("library.write")] = False,
 ) -> None:
     """Judge a solution or bound: new, better, equal, worse or wrong.
 
@@ -224,10 +218,10 @@ def submit(
 
 
 def challenge(
-    names: Annotated[list[str] | None, typer.Argument(help="Names of instances; else all.")] = None,
-    seconds: Annotated[float, typer.Option(help="Time limit of each.")] = 60.0,
-    some: Annotated[int | None, typer.Option(min=1, help="Only so many of them.")] = None,
-    seed: Annotated[str, typer.Option(help="Any text: draws which ones.")] = "",
+    names: Names = None,
+    seconds: Annotated[float, screen.option("library.seconds")] = 60.0,
+    some: Annotated[int | None, screen.option("library.some")] = None,
+    seed: Annotated[str, screen.option("library.seed")] = "",
     folder: Folder = None,
 ) -> None:
     """Solve instances again, and show what beats the best known.

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from .. import screen
 from ..registry import (
     ALIASES,
@@ -84,9 +82,7 @@ KINDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
 
 
 def list_names(
-    what: Annotated[
-        str | None, typer.Argument(help=f"One kind, with a line for each: {', '.join(KINDS)}.")
-    ] = None,
+    what: Annotated[str | None, screen.argument("list.kind", kinds=", ".join(KINDS))] = None,
 ) -> None:
     """List problems, solvers, readers, policies, named instances."""
     from ..instances import library

@@ -17,18 +17,11 @@ from ..screen import EXIT_FAILED, Interrupted, open_console, progress_line, read
 
 
 def reproduce(
-    target: Annotated[
-        str | None, typer.Argument(help="What to reproduce, e.g. rar_ddls:fig4; without: a list.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for data and picture.")] = Path("out"),
-    trace: Annotated[
-        str | None,
-        typer.Option(help="Trace file, for figures that are computed on a trace too: ltgf:fig9."),
-    ] = None,
-    reader: Annotated[str | None, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once; by default one for each core.")
-    ] = None,
+    target: Annotated[str | None, screen.argument("reproduce.target")] = None,
+    out: Annotated[Path, screen.option("reproduce.out")] = Path("out"),
+    trace: Annotated[str | None, screen.option("reproduce.trace")] = None,
+    reader: Annotated[str | None, screen.option("reader", readers=", ".join(READERS))] = None,
+    jobs: Annotated[int | None, screen.option("reproduce.jobs")] = None,
     report: screen.Report = None,
 ) -> None:
     """Reproduce a paper's figure as data and picture.
@@ -63,7 +56,7 @@ def reproduce(
 
 
 def theorems(
-    claim: Annotated[str | None, typer.Argument(help="One claim, in full; without: all.")] = None,
+    claim: Annotated[str | None, screen.argument("theorems.claim")] = None,
 ) -> None:
     """Run the papers' claims: verdict and evidence.
 

@@ -9,21 +9,18 @@ import typer
 
 from .. import screen
 from ..analysis.show.columns import shown_bound
-from .compare import Problem
+from .compare import Named, Problem
 from .source import load_problem
 
 FORMATS = ("vipr",)
 
 
 def proof(
-    instance: Annotated[str, typer.Argument(help="Instance or problem file, or a named instance.")],
-    out: Annotated[Path, typer.Option(help="File to write; - for the screen.")],
+    instance: Named,
+    out: Annotated[Path, screen.option("proof.out")],
     problem: Problem = None,
-    form: Annotated[str, typer.Option("--format", help="Format of the file: vipr.")] = "vipr",
-    effort: Annotated[
-        str | None,
-        typer.Option(help="quick, standard or full; else a named instance's best known bound."),
-    ] = None,
+    form: Annotated[str, screen.option("proof.format")] = "vipr",
+    effort: Annotated[str | None, screen.option("proof.effort")] = None,
 ) -> None:
     """Write the proof of a bound for a checker such as viprchk.
 

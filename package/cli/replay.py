@@ -29,122 +29,39 @@ from ..registry import (
 from ..registry import information as known_by
 from .source import Source, listed, select_jobs
 
-Trace = Annotated[
-    str,
-    typer.Argument(
-        help="Trace file, or an instance or problem file; with --reader scenario a name: T360, "
-        "T720 or another T<jobs> (whose cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, "
-        "P_SLO, P_MIX1, P_MIX2, W_LINEAR, W_CONVEX."
-    ),
-]
-Reader = Annotated[
-    str,
-    typer.Option(
-        help=f"Its reader: {', '.join(READERS)}; or scenario, for synthetic jobs with "
-        "deadlines (Gao et al. 2024) or utilities (Wang et al. 2023) drawn with --seed."
-    ),
-]
-Policies = Annotated[
-    str | None,
-    typer.Option(
-        help="Policies, module:object or file.py:object, separated by commas; "
-        f"`gangsched list` shows the names. By default {', '.join(REPLAYED)}; for jobs with "
-        f"utilities {EARNING[0]} and its variants."
-    ),
-]
 #: as policies are made
 KNOWN = "known"
+Trace = Annotated[str, screen.argument("replay.trace")]
+Reader = Annotated[str, screen.option("replay.reader", readers=", ".join(READERS))]
+Policies = Annotated[
+    str | None, screen.option("replay.policies", usual=", ".join(REPLAYED), earning=EARNING[0])
+]
 Information = Annotated[
     str,
-    typer.Option(
-        help=f"How policies that know run times learn them: {KNOWN}, "
-        f"{'; '.join(f'{name}: {row.note}' for name, row in SETTINGS.items())}; "
-        f"{': '.join(DEDICATED_NOTE)}. "
-        "Those that profile by themselves or do not use run times stay as they are. For one policy "
-        "behind its name: hydra:profiled."
+    screen.option(
+        "replay.information",
+        known=KNOWN,
+        settings="; ".join(f"{name}: {row.note}" for name, row in SETTINGS.items()),
+        dedicated=": ".join(DEDICATED_NOTE),
     ),
 ]
-Begin = Annotated[
-    str | None,
-    typer.Option("--from", help="First submission to take: seconds of the trace, or a date."),
-]
-Until = Annotated[
-    str | None, typer.Option(help="Take submissions before: seconds of the trace, or a date.")
-]
-First = Annotated[
-    int | None, typer.Option(callback=screen.whole, help="How many jobs: the first that can run.")
-]
-Speeds = Annotated[
-    str | None,
-    typer.Option(
-        help="Speeds of the jobs on GPU models: table1, of which every user draws one of seven "
-        "families of training jobs with --seed (Chaudhary et al. 2020), run times count as "
-        "those on a K80; or, for traces of reader gavel, a file of steps per second by job type "
-        "and model: CSV with the columns job_type, model and speed (and gpus), JSON, or Gavel's "
-        "simulation_throughputs.json."
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        help="Weights of the users: requested (the GPUs that their jobs request), equal, trace "
-        "(what the reader says), or a file of sizes of virtual clusters. By default trace "
-        "where the reader says something, else requested."
-    ),
-]
-RoundLength = Annotated[
-    int | None,
-    typer.Option(
-        callback=screen.whole,
-        help="Seconds between scheduling rounds. By default 60; 1 for jobs with utilities, whose "
-        "times are slots.",
-    ),
-]
-Lease = Annotated[int, typer.Option(callback=screen.whole, help="Seconds of a lease.")]
-Overhead = Annotated[
-    int,
-    typer.Option(
-        callback=screen.natural, help="Seconds before a resumed job makes progress again."
-    ),
-]
-Migration = Annotated[
-    int | None,
-    typer.Option(callback=screen.natural, help="The same where it is resumed on other GPUs."),
-]
-Asynchronous = Annotated[
-    bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
-]
-Spread = Annotated[
-    bool, typer.Option("--spread", help="Jobs may take any free GPUs where nodes are split.")
-]
-Effort = Annotated[
-    str,
-    typer.Option(
-        help="How much to try for bounds: quick, standard (half a minute for "
-        "70,000 jobs), full (minutes)."
-    ),
-]
-Ledger = Annotated[
-    bool,
-    typer.Option(
-        "--ledger", help="Find out of what losses over the bound consist: several runs a policy."
-    ),
-]
-Waits = Annotated[
-    int | None,
-    typer.Option(
-        callback=screen.whole,
-        help="How many of each policy's longest waits to explain: why the job waited, and what "
-        "GPUs were worth meanwhile.",
-    ),
-]
-SaveRuns = Annotated[
-    Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the runs in the folder of --save-runs.")
-]
-Report = Annotated[Path, typer.Option(help="HTML report to write.")]
+Begin = Annotated[str | None, screen.option("replay.from")]
+Until = Annotated[str | None, screen.option("replay.until")]
+First = Annotated[int | None, screen.option("replay.first", screen.whole)]
+Speeds = Annotated[str | None, screen.option("replay.speeds")]
+Weights = Annotated[str | None, screen.option("replay.weights")]
+RoundLength = Annotated[int | None, screen.option("replay.round-length", screen.whole)]
+Lease = Annotated[int, screen.option("replay.lease", screen.whole)]
+Overhead = Annotated[int, screen.option("replay.overhead", screen.natural)]
+Migration = Annotated[int | None, screen.option("replay.migration", screen.natural)]
+Asynchronous = Annotated[bool, screen.option("replay.asynchronous")]
+Spread = Annotated[bool, screen.option("replay.spread")]
+Effort = Annotated[str, screen.option("replay.effort")]
+Ledger = Annotated[bool, screen.option("replay.ledger")]
+Waits = Annotated[int | None, screen.option("replay.waits", screen.whole)]
+SaveRuns = Annotated[Path | None, screen.option("replay.save-runs")]
+Resume = Annotated[bool, screen.option("replay.resume")]
+Report = Annotated[Path, screen.option("report")]
 
 
 def replay(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 
 from .. import screen
 
 
 def traces(
-    file: Annotated[
-        str | None, typer.Argument(help="Say whether this file is one of them, by its hash.")
-    ] = None,
+    file: Annotated[str | None, screen.argument("traces.file")] = None,
 ) -> None:
     """List public traces: origin, licence, reader, hashes.
 
