@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 import numpy as np
 
 from .check import at_least, one_of
-from .display import near
+from .display import counted, near
 from .generate import ITERATION_TIME, ITERATIONS, SERVICE, ring_job, short, stream
-from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User, gpus_by_model
+from .model import (
+    Cluster,
+    Instance,
+    Job,
+    ParameterServerJob,
+    RingJob,
+    User,
+    gpus_by_model,
+    predecessors,
+)
 from .revenue import HOUR, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
 if TYPE_CHECKING:
@@ -99,8 +108,9 @@ def to_instance(
     Returns
     -------
     Conversion
-        Jobs keep everything but their release, which counts from the start of the window. Users
-        are sorted by id; without a mapping they are the owners of the jobs.
+        Jobs keep everything but their release, which counts from the start of the window, and
+        predecessors that are not among them: they wait for those that these waited for. Users are
+        sorted by id; without a mapping they are the owners of the jobs.
 
     Raises
     ------
@@ -112,7 +122,8 @@ def to_instance(
     -----
     A job that can never run is listed as rejected with the reason, and does not count towards
     `jobs` or the weights: its gang exceeds the cluster, the nodes of every GPU model or those of
-    the model it is pinned to, the cluster has no such model, or the log does not tell its run time.
+    the model it is pinned to, its pods do not fit them, the cluster has no such model, or the log
+    does not tell its run time.
 
     Examples
     --------
@@ -140,10 +151,16 @@ def to_instance(
     rows = {job.id: row for job, row in zip(trace.jobs, trace.rows, strict=False)}
     if start:
         taken = [replace(job, release=job.release - start) for job in taken]
+    taken, freed = _after_each_other(taken, trace.jobs)
     text = _window_text(window)
     notes = (
         f"{trace.name}: {count:,} of the {len(inside):,} jobs{text}, {len(rejected):,} rejected",
         _weights_text(users, weights),
+        *(
+            [f"not among these, and waited for by nobody: predecessors of {counted(freed, 'job')}"][
+                :freed
+            ]
+        ),
     )
     name = trace.name if not text else f"{trace.name}-{start or 0}-{'' if end is None else end}"
     return Conversion(
@@ -152,6 +169,16 @@ def to_instance(
         notes=notes,
         times=tuple(_times(rows[job.id], start or 0) for job in taken) if rows else (),
     )
+
+
+def _after_each_other(kept: list[Job], every: Sequence[Job]) -> tuple[list[Job], int]:
+    """Jobs that wait for one another only, and how many waited for others."""
+    if not any(job.after for job in kept):
+        return kept, 0
+    ids = {job.id for job in kept}
+    after = predecessors(every, ids)
+    freed = sum(not ids.issuperset(job.after) for job in kept)
+    return [replace(j, after=after[j.id]) if j.after else j for j in kept], freed
 
 
 def _times(row: LogRow, start: int) -> tuple[int | None, int | None]:
@@ -254,9 +281,15 @@ def without(
     reasons = [_left_out(job, spans, owners) for job in trace.jobs]
     kept = [job for job, reason in zip(trace.jobs, reasons, strict=True) if not reason]
     shift = kept[0].release - trace.jobs[0].release if kept else 0
+    ids = dict(zip((job.id for job in kept), _ids_without(trace.jobs, reasons), strict=True))
     moved = [
-        replace(job, id=id, release=job.release - shift)
-        for job, id in zip(kept, _ids_without(trace.jobs, reasons), strict=True)
+        replace(
+            job,
+            id=ids[job.id],
+            release=job.release - shift,
+            after=tuple(ids[id] for id in job.after),
+        )
+        for job in _after_each_other(kept, trace.jobs)[0]
     ]
     rows = [row for row, reason in zip(trace.rows, reasons, strict=False) if not reason]
     order = {number: k for k, number in enumerate(sorted(row.number for row in rows))}
@@ -407,7 +440,7 @@ def _count(
 def _able(jobs: Sequence[Job], cluster: Cluster) -> tuple[list[Job], tuple[tuple[str, str], ...]]:
     """Divide jobs into those that can run on the cluster and those that cannot, with the reason."""
     gpus, total = gpus_by_model(cluster), cluster.gpus
-    reasons = [_unable(job, total, gpus) for job in jobs]
+    reasons = [_unable(job, total, gpus) or _without_pods(job, cluster) for job in jobs]
     able = [job for job, reason in zip(jobs, reasons, strict=True) if not reason]
     rejected = [(job.id, why) for job, why in zip(jobs, reasons, strict=True) if why]
     return able, tuple(rejected)
@@ -423,6 +456,22 @@ def _unable(job: Job, gpus: int, of_model: Mapping[str, int]) -> str:
     if job.gpus > max(of_model.values()):
         return f"{_too_large(job, max(of_model.values()))} of any one model"
     return f"job {job.id!r}: work=None, a replay needs run times" if job.work is None else ""
+
+
+def _without_pods(job: Job, cluster: Cluster) -> str:
+    """Why the pods of a job do not fit the nodes of any one model."""
+    if not job.pod:
+        return ""
+    room: Counter[str] = Counter()
+    for node in cluster.nodes:
+        room[node.model] += node.gpus // job.pod
+    most, pods = room[job.pin] if job.pin else max(room.values()), job.gpus // job.pod
+    of = f" of model {job.pin!r}" * bool(job.pin)
+    if pods <= most:
+        return ""
+    if not most:
+        return f"job {job.id!r}: pod={job.pod}, no node{of} has so many GPUs"
+    return f"job {job.id!r}: {pods} pods of {job.pod} GPUs exceed the {most} that nodes{of} hold"
 
 
 def _too_large(job: Job, gpus: int) -> str:

@@ -47,6 +47,8 @@ TAGGED: dict[str, dict[str, type[Any]]] = {
     "stopping": {"iterations": jobs.Iterations, "target": jobs.TargetMetric},
     "utility": {"linear": jobs.Linear, "power": jobs.Power, "table": jobs.Table},
 }
+#: fields of a job that a hash knows only where they say something: earlier versions had none
+LATER_FIELDS = frozenset(("pod", "after", "limit"))
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
 Dict = dict[str, Any]
@@ -307,6 +309,8 @@ def instance_hash(instance: Instance[Any]) -> str:
         total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
         for name in [part.name for part in fields(things[0])] if things else ():
             column = list(map(attrgetter(name), things))
+            if name in LATER_FIELDS and not any(column):
+                continue
             if name == "speeds":
                 column = [sorted(value.items()) if value else () for value in column]
             total.update(f"{name}={column!r}".encode())

@@ -49,6 +49,14 @@ class Job:
         Jobs of one group belong together (e.g. one hyper-parameter search).
     pin : str
         GPU model that the job must run on; empty for any.
+    pod : int
+        So many of its GPUs have to be on one node; it divides `gpus`, and several pods may share a
+        node. 0 where nothing is said: then a gang needs a consolidated place, or may be anywhere,
+        as the rules of the cluster say. A job with pods may have them on any nodes of one model.
+    after : sequence of str
+        Ids of jobs that have to be finished before it may start.
+    limit : int or None
+        Seconds of run time that its user asked for, at least 1; it may have run longer.
 
     Attributes
     ----------
@@ -63,6 +71,11 @@ class Job:
     equal_gpus : bool
         Of its kind: whether it can only be driven on GPUs of one model.
 
+    Notes
+    -----
+    Pods and predecessors restrict how a job is driven. Problems and their bounds take no notice of
+    them: a bound for more freedom holds for less.
+
     Examples
     --------
     >>> Job(id="j0", gpus=4, work=3600).gpus
@@ -71,6 +84,10 @@ class Job:
     Traceback (most recent call last):
         ...
     ValueError: job 'j0': gpus=0 is below 1
+    >>> Job(id="j0", gpus=8, pod=3)
+    Traceback (most recent call last):
+        ...
+    ValueError: job 'j0': pod=3 does not divide gpus=8
     """
 
     id: str
@@ -82,6 +99,9 @@ class Job:
     speeds: Mapping[str, float] = field(default_factory=dict)
     group: str = ""
     pin: str = ""
+    pod: int = 0
+    after: Sequence[str] = ()
+    limit: int | None = None
 
     has_deadlines: ClassVar[bool] = False
     needs_ps: ClassVar[bool] = False
@@ -104,6 +124,7 @@ class Job:
             integer(self, owner, "work", least=1)
         real(self, owner, "weight", positive=True)
         self._check_speeds(owner)
+        self._check_restrictions(owner)
 
     def _is_plain(self) -> bool:
         """Whether nothing has to be refused or changed, seen at a glance: a trace has many jobs."""
@@ -118,7 +139,26 @@ class Job:
             and 0 < self.weight < math.inf
             and type(self.speeds) is dict
             and not self.speeds
+            and type(self.pod) is int
+            and type(self.after) is tuple
+            and not (self.pod or self.after)
+            and self.limit is None
         )
+
+    def _check_restrictions(self, owner: str) -> None:
+        integer(self, owner, "pod", least=0)
+        if self.pod and self.gpus % self.pod:
+            raise ValueError(f"{owner}: pod={self.pod} does not divide gpus={self.gpus}")
+        set_field(self, "after", sequence(f"{owner}: after", self.after, "ids of jobs"))
+        for id in self.after:
+            if not isinstance(id, str):
+                raise TypeError(f"{owner}: after has {id!r}, which is not a string")
+        if self.id in self.after:
+            raise ValueError(f"{owner}: after={self.after!r} has the job itself")
+        if len(set(self.after)) < len(self.after):
+            raise ValueError(f"{owner}: after={self.after!r} has an id twice")
+        if self.limit is not None:
+            integer(self, owner, "limit", least=1)
 
     def _check_speeds(self, owner: str) -> None:
         if type(self.speeds) is dict and not self.speeds:

@@ -11,7 +11,7 @@ for papers that divide time into slots); GPUs are integers; weights and speeds a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Generic, TypeVar
 
@@ -173,7 +173,8 @@ class Instance(Generic[J]):
     cluster : Cluster
     jobs : sequence of Job
         Unique ids; a job's position is its number in schedules and the last tie-break of every
-        algorithm. An instance without jobs is allowed.
+        algorithm. An instance without jobs is allowed. Whom a job has to wait for is among them,
+        and nobody waits for itself by way of others.
     users : sequence of User
         Unique ids; either empty or holding the user of every job.
     slot : int
@@ -247,6 +248,59 @@ class Instance(Generic[J]):
                 raise ValueError(f"job {job.id!r}: user={job.user!r} is not a user of the instance")
             if job.pin and job.pin not in models:
                 raise ValueError(f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster")
+        if any(job.after for job in self.jobs):
+            _check_order(self.jobs)
+
+
+def _check_order(jobs: Sequence[Job]) -> None:
+    """Refuse jobs after others that are not there, or after one another."""
+    ahead = {job.id: len(job.after) for job in jobs}
+    followers: dict[str, list[str]] = {id: [] for id in ahead}
+    for job in jobs:
+        for id in job.after:
+            if id not in ahead:
+                raise ValueError(
+                    f"job {job.id!r}: after has {id!r}, which is no job of the instance"
+                )
+            followers[id].append(job.id)
+    free = [id for id, count in ahead.items() if not count]
+    while free:
+        for id in followers[free.pop()]:
+            ahead[id] -= 1
+            if not ahead[id]:
+                free.append(id)
+    after = {job.id: job.after for job in jobs if ahead[job.id]}
+    ring = list(after)[:1]
+    while ring:
+        id = next(id for id in after[ring[-1]] if id in after)
+        if id in ring:
+            through = ", ".join(map(repr, ring[ring.index(id) + 1 :]))
+            raise ValueError(f"job {id!r}: after={after[id]!r}, it waits for itself by {through}")
+        ring.append(id)
+
+
+def predecessors(jobs: Iterable[Job], kept: Container[str]) -> dict[str, tuple[str, ...]]:
+    """Return whom each kept job waits for: not those that are gone, but whom these waited for.
+
+    Examples
+    --------
+    >>> chain = [Job(id="a", gpus=1), Job(id="b", gpus=1, after=["a"])]
+    >>> predecessors([*chain, Job(id="c", gpus=1, after=["b", "lost"])], {"a", "c"})
+    {'a': (), 'c': ('a',)}
+    """
+    after = {job.id: job.after for job in jobs}
+    found = {}
+    for id in after:
+        if id not in kept:
+            continue
+        ahead, rest = dict.fromkeys(after[id]), [p for p in after[id] if p not in kept]
+        while rest:
+            for p in after.get(rest.pop(), ()):
+                if p not in ahead and p not in kept:
+                    rest.append(p)
+                ahead[p] = None
+        found[id] = tuple(p for p in ahead if p in kept)
+    return found
 
 
 def some_jobs(instance: Instance[J], jobs: Sequence[J]) -> Instance[J]:

@@ -283,6 +283,16 @@ def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> gs.Instance[Any]:
     models = ("", *(node.model for node in cluster.nodes))
     ids = draw(st.lists(names, min_size=1, max_size=max_jobs, unique=True))
     made = [draw(kind(id, draw(st.sampled_from(owners or [""])), models)) for id in ids]
+    if draw(st.booleans()):
+        made = [
+            replace(
+                job,
+                pod=draw(st.sampled_from([0, 1, job.gpus])),
+                after=tuple(ids[:i]) if draw(st.booleans()) else (),
+                limit=draw(st.none() | st.integers(1, 9)),
+            )
+            for i, job in enumerate(made)
+        ]
     users = [
         draw(st.builds(gs.User, st.just(id), positive, st.none() | st.integers(0, 9)))
         for id in owners

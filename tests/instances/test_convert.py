@@ -183,6 +183,9 @@ def test_every_job_that_can_never_run_is_listed() -> None:
         Job(id="of model", gpus=9, work=5, pin="v100"),
         Job(id="endless", gpus=1),
         Job(id="any model", gpus=9, work=5),
+        Job(id="pod", gpus=8, work=5, pod=8, pin="k80"),
+        Job(id="pods", gpus=9, work=5, pod=3, speeds={"v100": 1}),
+        Job(id="room", gpus=6, work=5, pod=3, pin="k80"),
     )
     made = to_instance(log, cluster, jobs=1)
     assert [job.id for job in made.instance.jobs] == ["fits"]
@@ -192,7 +195,32 @@ def test_every_job_that_can_never_run_is_listed() -> None:
         "job 'of model': gpus=9 exceeds the cluster's 8 of model 'v100'",
         "job 'endless': work=None, a replay needs run times",
         "job 'any model': gpus=9 exceeds the cluster's 8 of any one model",
+        "job 'pod': pod=8, no node of model 'k80' has so many GPUs",
+        "job 'pods': gpus=9 exceeds the cluster's 8 of any one model",
     ]
+
+
+def test_whoever_is_left_out_holds_nobody_but_whom_it_waited_for_does() -> None:
+    """row2 is too wide and row7 has no row: row4 still waits for row1, by way of row2."""
+    log = trace(
+        Job(id="row1", user="a", gpus=1, work=5),
+        Job(id="row2", user="a", gpus=9, work=5, after=["row1"]),
+        Job(id="row3", gpus=1, work=5, release=9, after=["row1"], user="b"),
+        Job(
+            id="row4", user="a", gpus=1, work=5, after=["row2", "row3", "row7"], release=9, limit=7
+        ),
+    )
+    made = to_instance(log, Cluster.of_sizes([8]))
+    assert [job.after for job in made.instance.jobs] == [(), ("row1",), ("row3", "row1")]
+    assert "not among these, and waited for by nobody: predecessors of 1 job" in made.notes
+    late = to_instance(log, Cluster.of_sizes([8]), window=(9, None)).instance.jobs
+    assert [(job.id, job.after, job.limit) for job in late] == [
+        ("row3", (), None), ("row4", ("row3",), 7),
+    ]  # fmt: skip
+    less = without(log, users=["b"]).jobs
+    assert [(job.id, job.after) for job in less] == [
+        ("row1", ()), ("row2", ("row1",)), ("row3", ("row2", "row1")),
+    ]  # fmt: skip
 
 
 def dated(origin: str | None) -> Trace:

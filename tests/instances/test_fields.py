@@ -54,8 +54,8 @@ RECORDS: list[tuple[Any, str, dict[str, str]]] = [
         Job(id="a", gpus=2, user="u", release=0, work=9, weight=1.0),  # nothing else to look at
         "job",
         {
-            "name": "id", "text": "user group pin", "count": "gpus work", "natural": "release",
-            "positive": "weight",
+            "name": "id", "text": "user group pin", "count": "gpus work limit",
+            "natural": "release pod", "positive": "weight",
         },
     ),
     (
@@ -92,6 +92,22 @@ def test_a_field_that_breaks_its_rule_is_refused(
     error = TypeError if "is not a" in rule else ValueError
     with pytest.raises(error, match=f"^{owner}.*: {re.escape(field + rule)}"):
         replace(record, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"pod": 3}, "pod=3 does not divide gpus=2"),
+        ({"pod": 4}, "pod=4 does not divide gpus=2"),
+        ({"after": "bc"}, "after='bc' is not a sequence of ids of jobs"),
+        ({"after": ["b", 7]}, "after has 7, which is not a string"),
+        ({"after": ["b", "a"]}, "after=('b', 'a') has the job itself"),
+        ({"after": ["b", "b"]}, "after=('b', 'b') has an id twice"),
+    ],
+)
+def test_restrictions_have_rules_of_their_own(fields: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(f"job 'a': {message}")):
+        Job(id="a", gpus=2, **fields)
 
 
 @pytest.mark.parametrize(

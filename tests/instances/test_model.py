@@ -66,6 +66,19 @@ WRONG = {
         ValueError,
         "job 'a': pin='k80' is not a model of the cluster",
     ),
+    "instance after": (
+        lambda: Instance(CLUSTER, (job(after=["b"]),)),
+        ValueError,
+        "job 'a': after has 'b', which is no job of the instance",
+    ),
+    "instance ring": (
+        lambda: Instance(
+            CLUSTER,
+            [job(id=one, after=tuple(after)) for one, *after in ("xa", "ac", "cdb", "b", "da")],
+        ),
+        ValueError,
+        "job 'a': after=('c',), it waits for itself by 'c', 'd'",
+    ),
 }
 
 
