@@ -47,6 +47,7 @@ from gangsched.analysis.proofs import (
     round_fairness,
     user_prices,
 )
+from gangsched.instances.io import LATER_FIELDS
 from log_files import FORMATS, Line
 from reference_driver import by
 
@@ -104,8 +105,9 @@ def plain(value: Any, digits: int = DIGITS) -> Any:
     if isinstance(value, gs.Schedule):
         return [plain([row.job, row.start, row.end, row.gpus], digits) for row in value]
     if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.init]
-        return {name: plain(getattr(value, name), digits) for name in names}
+        kept = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        said = {n: part for n, part in kept.items() if n not in LATER_FIELDS or part}
+        return {name: plain(part, digits) for name, part in said.items()}
     if isinstance(value, set | frozenset):
         return sorted((plain(part, digits) for part in value), key=str)
     return [plain(part, digits) for part in value]
