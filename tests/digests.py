@@ -106,7 +106,8 @@ def plain(value: Any, digits: int = DIGITS) -> Any:
         return [plain([row.job, row.start, row.end, row.gpus], digits) for row in value]
     if dataclasses.is_dataclass(value):
         kept = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        said = {n: part for n, part in kept.items() if n not in LATER_FIELDS or part}
+        later = LATER_FIELDS if isinstance(value, gs.Job) else ()
+        said = {n: part for n, part in kept.items() if n not in later or part}
         return {name: plain(part, digits) for name, part in said.items()}
     if isinstance(value, set | frozenset):
         return sorted((plain(part, digits) for part in value), key=str)
