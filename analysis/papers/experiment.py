@@ -13,11 +13,13 @@ import inspect
 import json
 import os
 import threading
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
+from importlib.resources import files
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.cores import cores
 from ...instances.io import write_file
-from .pictures import Looks, Panels
+from .pictures import LINES, Looks, Panel, Panels
 from .pictures import draw as draw_panels
 from .study import ConditionsOf, FigureRow, Statement, Study, Values, per_seed, short
 
@@ -404,18 +406,24 @@ class Experiment:
 
 
 def figures_of(
-    paper: str, statements: ModuleType, pictures: ModuleType, **usual: Any
+    paper: str, statements: ModuleType | None = None, **usual: Any
 ) -> Callable[..., Experiment]:
-    """Return what makes a figure of a paper by its name, as its modules have the parts.
+    """Return what makes a figure of a paper by its name, as figures.toml in its folder has it.
 
-    Statements are the function of that name, panels those in ``PANELS``, and the looks are all
-    figures'; `usual` is what figures have unless they say otherwise.
+    The file has the looks of all figures, what is `usual` in their panels, and of each figure its
+    title, axis, measures, panels and room. Statements are the function of that name; `usual` is
+    what figures have unless they say otherwise.
     """
+    file = files(f"{__package__}.{paper}").joinpath("figures.toml")
+    data = tomllib.loads(file.read_text("utf-8"))
+    looks = {name: (colour, LINES[line]) for name, (colour, line) in data.get("looks", {}).items()}
 
-    def figure(name: str, title: str, **more: Any) -> Experiment:
-        parts = {"panels": pictures.PANELS.get(name, ()), "looks": pictures.LOOKS}
+    def figure(name: str, **more: Any) -> Experiment:
+        rows, every = data[name].get("panels", ()), data.get("usual", {})
+        panels = [[Panel.from_file(**{**every, **one}) for one in row] for row in rows]
+        own = {**data[name], "panels": panels, "looks": looks}
         if hasattr(statements, name):
-            parts["statements"] = getattr(statements, name)
-        return Experiment(name=f"{paper}:{name}", title=title, **{**usual, **parts, **more})
+            own["statements"] = getattr(statements, name)
+        return Experiment(name=f"{paper}:{name}", **{**usual, **own, **more})
 
     return figure

@@ -26,6 +26,7 @@ from .verdicts import values
 GRID = "#dfe3e8"
 DASHED: Any = (0, (4, 1.6))
 DOTTED: Any = (0, (1, 1.2))
+LINES: Mapping[str, Any] = {"solid": "-", "dashed": DASHED, "dotted": DOTTED}
 SHADE: Mapping[Any, float] = {"-": 1.0, DOTTED: 0.65, DASHED: 0.35}  # of bars
 LIMIT = "verified bound"
 #: after Okabe and Ito, for those that have no look of their own
@@ -88,6 +89,12 @@ class Panel:
     together: bool = False
     logarithmic: tuple[float, float] | None = None
 
+    @classmethod
+    def from_file(cls, **fields: Any) -> Panel:
+        """Return a panel of a file, which has lists for tuples."""
+        given: Any = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
+        return cls(**given)
+
     def shows(self, row: FigureRow) -> bool:
         """Whether a row is drawn."""
         chosen = re.fullmatch(self.on, row.instance) and re.fullmatch(self.of, row.policy)
@@ -100,11 +107,6 @@ class Panel:
 
 #: a row with a single panel goes on beside it for each instance, others below
 Panels = Sequence[Sequence[Panel]]
-
-
-def exactly(*names: str) -> str:
-    """Return the regular expression of these names."""
-    return "|".join(map(re.escape, names))
 
 
 # --- axes and legends ----------------------------------------------------------------------------

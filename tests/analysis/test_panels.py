@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from gangsched.analysis.papers.pictures import LIMIT, Panel, draw, exactly
+from gangsched.analysis.papers.pictures import LIMIT, Panel, draw
 from gangsched.analysis.papers.study import FigureRow, Study
 
 
@@ -48,7 +49,7 @@ def test_a_panel_alone_goes_on_to_the_right_and_others_below() -> None:
 
 
 def test_a_panel_shows_the_rows_that_it_names() -> None:
-    (one,) = axes_of([Panel("time", kind="lines", on="a.*", of=exactly("q (8)"), limit="bound")])
+    (one,) = axes_of([Panel("time", kind="lines", on="a.*", of=re.escape("q (8)"), limit="bound")])
     drawn = [list(line.get_ydata()) for line in one.lines]
     assert drawn == [[10, 20, 40], [5, 10, 20]]
     assert [text.get_text() for text in one.figure.legends[0].get_texts()] == ["q (8)", LIMIT]

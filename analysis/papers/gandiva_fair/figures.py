@@ -471,89 +471,39 @@ def _trades(cell: FigureCell) -> dict[str, Any]:
 
 # --- the figures ---------------------------------------------------------------------------------
 
-OVER_TIME = {
-    **said.MOMENTS, "from": "from (h)", "until": "until (h)", "gpus": "GPUs, mean",
-    "ideal": "ideal share",
-}  # fmt: skip
 QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 
-_figure = figures_of("gandiva_fair", said, pictures, conditions=conditions)
+_figure = figures_of("gandiva_fair", said, settings=SETTINGS, conditions=conditions)
 
 
-def _over_hours(name: str, title: str) -> Experiment:
+def _over_hours(name: str) -> Experiment:
     """A figure of each user's GPUs over time."""
-    return _figure(
-        name, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
-        settings={**SETTINGS, "bin (s)": _bins(name)[0]}, room={"across": 1},
-        cells=partial(_gpus, name),
-    )  # fmt: skip
+    settings = {**SETTINGS, "bin (s)": _bins(name)[0]}
+    return _figure(name, levels=_levels(name), settings=settings, cells=partial(_gpus, name))
 
 
 fig1 = _figure(
-    "fig1", "Fig. 1: five ways to schedule a fifth job of 2 GPUs on two servers of 4",
-    measures={
-        **{user: f"GPUs of {user}" for user in "ABC"},
-        **{job: job for job in ("A1", "A2", "B1", "B2")}, "moves": "migrations in 24 quanta",
-    },
-    levels=QUANTA, cells=_options, drawing=pictures.schedules,
+    "fig1", levels=QUANTA, cells=_options, drawing=pictures.schedules,
     settings={**SETTINGS, "quanta": runs.WINDOW, "before": runs.BEFORE},
 )  # fmt: skip
 fig2 = _figure(
-    "fig2", "Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers of 4",
-    measures={
-        "gpus": "GPUs, mean", "ideal": "ideal share", "first": "first job: % of time",
-        "second": "second job: % of time",
-    },
-    levels=QUANTA, cells=partial(_of_each, _mix, runs.MIXES), drawing=pictures.schedules,
+    "fig2", levels=QUANTA, cells=partial(_of_each, _mix, runs.MIXES), drawing=pictures.schedules,
     settings={**SETTINGS, "quanta": runs.MIX_WINDOW},
 )  # fmt: skip
-table2 = _figure(
-    "table2", "Table 2: share of time of each of six jobs on a server of 4 GPUs",
-    measures={
-        "printed": "printed (%)", "exact": "exact (%)", "drawn": "drawn, mean (%)",
-        "spread": "standard deviation", "long": "of 1,000 quanta",
-    },
-    cells=_schemes, settings={"seeds": 100, "quanta": [100, 1000]},
-)  # fmt: skip
+table2 = _figure("table2", cells=_schemes, settings={"seeds": 100, "quanta": [100, 1000]})
 table3 = _figure(
-    "table3",
-    "Table 3: 60 K80s and 12 V100s shared by three users, with and without trading",
-    measures={
-        "k80": "K80", "v100": "V100", "value": "K80 equivalents", "printed": "printed",
-        "captured": "captured surplus", "bound": "proven bound of its aim",
-    },
-    cells=partial(_of_each, _division, (said.FAIR, said.TRADED, said.DRIVEN, *AIMS)),
+    "table3", cells=partial(_of_each, _division, (said.FAIR, said.TRADED, said.DRIVEN, *AIMS)),
     settings={**SETTINGS, "quanta": [200, 300]},
 )  # fmt: skip
-surplus = _figure(
-    "surplus",
-    "What part of the surplus over fair shares is captured, on 200 random markets each",
-    axis="users",
-    measures={
-        "mean": "captured surplus, mean", "least": "least", "error": "standard error",
-        "total": "part of largest total", "worst": "least gain of a user, mean",
-    },
-    cells=_kinds, settings={"markets": 200, "seed": 0},
-)  # fmt: skip
-fig4 = _over_hours("fig4", "Fig. 4: GPUs of three users on a server of 4 V100s")
-fig5 = _over_hours("fig5", "Fig. 5: GPUs of three users on two servers of 4 P100s")
-fig6 = _over_hours("fig6", "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s")
-fig7 = _over_hours("fig7", "Fig. 7: GPUs of three users with 128 jobs each on 64 K80s")
+surplus = _figure("surplus", cells=_kinds, settings={"markets": 200, "seed": 0})
+fig4 = _over_hours("fig4")
+fig5 = _over_hours("fig5")
+fig6 = _over_hours("fig6")
+fig7 = _over_hours("fig7")
 fig8 = _figure(
-    "fig8", "Fig. 8: mini-batches per second of each user, with and without trading",
-    axis="phase",
-    measures={
-        "from": "from (h)", "until": "until (h)", "no trading": "no trading (1/s)",
-        "trading": "trading (1/s)", "gain": "gain (%)", **said.GAINS,
-    },
-    levels=_levels("fig8"), cells=_rates, room={"across": 2},
-    settings={**SETTINGS, "bin (s)": WIDTH},
-)  # fmt: skip
-fig9 = _figure(
-    "fig9", "Fig. 9: trades made and undone in the run of Fig. 11",
-    axis="at (s)", measures={"bought": "fast GPUs", "rate": "rate", **said.MOMENTS}, cells=_log,
-    settings=SETTINGS,
-)  # fmt: skip
-fig10 = _over_hours("fig10", "Fig. 10: GPUs of four users by model, without trading")
-fig11 = _over_hours("fig11", "Fig. 11: GPUs of four users by model, with trading")
+    "fig8", levels=_levels("fig8"), cells=_rates, settings={**SETTINGS, "bin (s)": WIDTH}
+)
+fig9 = _figure("fig9", cells=_log)
+fig10 = _over_hours("fig10")
+fig11 = _over_hours("fig11")

@@ -1,60 +1,16 @@
-"""Pictures of the tables and figures of Chaudhary et al.: a colour a user."""
+"""The picture of Figs. 1 and 2 of Chaudhary et al."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from matplotlib.figure import Figure
 
 from ...show.plots import INK, PAPER
-from ..pictures import COLOURS, DASHED, DOTTED, Looks, Panel, Panels, axes_in_rows, exactly, named
+from ..pictures import COLOURS, axes_in_rows, named
 from ..study import FigureRow, Study
-from .statements import ALL, CLASSES, ideal
 
-GREY = "#7a838d"
 SERVER = 4  # GPUs of a node in Figs. 1 and 2
-
-
-def _users(names: Sequence[str]) -> Looks:
-    """A colour for each, dotted where it is the ideal share."""
-    looks: dict[str, tuple[str, Any]] = {}
-    for name, colour in zip([ALL, *names], (GREY, *COLOURS), strict=False):
-        looks |= {name: (colour, "-"), ideal(name): (colour, DOTTED)}
-    return looks
-
-
-LOOKS: Looks = {
-    **_users([f"User{k}" for k in range(1, 5)]),
-    **_users([*CLASSES.values()]),
-    "no trading": (GREY, DASHED),
-    "trading": (COLOURS[0], "-"),
-}
-RULES = exactly("second", "midpoint", "nash", "second-of-all")
-OVER_TIME: Panels = [[Panel("", "GPUs", "curves", title="{}", axis="hours")]]
-PANELS: Mapping[str, Panels] = {
-    "table2": [
-        [Panel("exact", "% of quanta"), Panel("printed", "% of quanta, printed")],
-        [Panel("drawn", "% of 100 quanta"), Panel("spread", "standard deviation")],
-    ],
-    "table3": [[Panel("value", "K80 equivalents", of="[ABC]")]],
-    "surplus": [
-        [Panel("mean", "captured surplus", "lines", of=RULES, title="{}", span=(0, 1.02))],
-        [Panel("worst", "least gain of a user", "lines", of=RULES, title="{}", span=(0.99, 1.08))],
-    ],
-    **{f"fig{k}": OVER_TIME for k in (4, 5, 6, 7, 10, 11)},
-    "fig8": [
-        [Panel("", "mini-batches / s", "curves", on="User.*", title="{}", axis="hours")]
-    ],
-    "fig9": [
-        [
-            Panel(
-                "price", "slow GPUs for a fast one", "points", on="log", zero=False, level=0.0,
-                title="undone below 0", axis="seconds",
-            )
-        ]
-    ],
-}  # fmt: skip
 
 
 def schedules(study: Study) -> Figure:

@@ -26,8 +26,7 @@ CLASSES = {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 wit
 BOTH = "mean"
 GANGS = (1, 1, 2, 2, 4, 4)
 FAIR_TIME = (200 / 3, 200 / 3, 100 / 3, 100 / 3, 50 / 3, 50 / 3)  # % of each job in Table 2
-GAINS: Mapping[str, str] = {f"gain {k}": f"User{k} gains (%)" for k in range(1, 5)}
-MOMENTS: Mapping[str, str] = {"busy": "jobs for its share until (h)", "end": "last job ends (h)"}
+GAINS = tuple(f"gain {k}" for k in range(1, 5))
 #: entries of the log that the page shows
 SAMPLE = 12
 #: Fig. 9: time, what is bought, by whom, what is sold, by whom, rate

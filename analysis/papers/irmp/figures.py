@@ -67,16 +67,6 @@ class Sizes(NamedTuple):
     default: tuple[int, int, int] = (50, 100, 14)
 
 
-def _counted(prefix: str = "", what: str = "") -> dict[str, str]:
-    return {f"{prefix}{c}": f"{what}{title}" for c, title in COUNTINGS.items()}
-
-
-SHARES = _counted("share ", "over the bound: ")
-VARIANCES = _counted("variance ", "variance: ")
-WITHIN = {"within": "f / use >= 1 (% of runs)"}
-SECONDS = {"a job ms": "ms a job", "relative": "to the first x", "seconds": "s"}
-
-
 # --- cells ---------------------------------------------------------------------------------------
 
 
@@ -215,7 +205,7 @@ def _and_users(finished: Finished, measures: Mapping[str, str]) -> Iterator[Figu
         for user in sorted({int(name.rpartition(" ")[2]) for name in alphas}):
             values = {f"alpha {c}": own.get(f"alpha {c} of {user}") for c in COUNTINGS}
             by_user.append((replace(cell, x=user), values))
-    yield from seed_means(by_user, _counted("alpha "))
+    yield from seed_means(by_user, {f"alpha {c}": title for c, title in COUNTINGS.items()})
 
 
 def _with_use(finished: Finished, measures: Mapping[str, str]) -> Iterator[FigureRow]:
@@ -244,92 +234,41 @@ _SETTINGS: Mapping[str, Any] = {
     "not in the paper": list(OWN),
 }
 _figure = figures_of(
-    "irmp", statements, pictures, facts=runs.facts_of, settings=_SETTINGS, conditions=conditions
-)
-_over_bounds = partial(
-    _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)
+    "irmp", statements, facts=runs.facts_of, settings=_SETTINGS, conditions=conditions
 )
 _clocked = partial(_cells, _Sweep(_along), laws=("linear",), run=_times)
-_seconds = partial(
-    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True,
-    statements=statements.seconds,
+_seconds = partial(_figure, steps=(_relative,), timed=True, statements=statements.seconds)
+_reduced = partial(
+    _cells, bounds=True, most=max(FEW_JOBS), jobs=FEW_JOBS, servers=(5, 15, 25, 35, 45),
+    default=(10, 25, 2),
 )  # fmt: skip
 fig4 = _figure(
-    "fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",
-    measures={
-        **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
-        **WITHIN,
-    },
+    "fig4", steps=(with_bounds,),
     cells=partial(
         _cells, _Sweep(_along, ALL), _Sweep(_by_scale, PAPER, runs.scaled), bounds=True
-    ), steps=(with_bounds,),
-)  # fmt: skip
-fig5 = _over_bounds(
-    "fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
-    cells=partial(
-        _cells, _Sweep(_few), bounds=True, most=max(FEW_JOBS), jobs=FEW_JOBS,
-        servers=(5, 15, 25, 35, 45), default=(10, 25, 2),
     ),
 )  # fmt: skip
-fig6 = _over_bounds(
-    "fig6", title="Fig. 6: performance ratios of all, reduced setting", axis="x",
-    cells=partial(
-        _cells, _Sweep(_along, ALL), bounds=True, most=max(FEW_JOBS), jobs=FEW_JOBS,
-        servers=(5, 15, 25, 35, 45), default=(10, 25, 2),
-    ),
-)  # fmt: skip
-fig7 = _figure(
-    "fig7", title="Fig. 7: revenue fairness ratio of each user", axis="user",
-    measures={
-        **_counted("fair ", "users at 1 or more: "),
-        **{
-            f"{end} {c}": f"{end} ratio: {title}"
-            for c, title in COUNTINGS.items() for end in ("least", "most")
-        },
-    },
-    cells=partial(_cells, _Sweep(_plain, PAPER)), rows=_and_users,
-)  # fmt: skip
-fig8 = _figure(
-    "fig8", title="Fig. 8: variance of revenue fairness", measures=VARIANCES,
-    cells=partial(_cells, _Sweep(_plain, ALL)),
-)  # fmt: skip
-fig9 = _seconds(
-    "fig9", cells=partial(_clocked, jobs=(25, 50, 75, MOST_JOBS), servers=()),
-    title="Fig. 9: running time of Astraea by jobs, on the machine that wrote this",
-)  # fmt: skip
-fig10 = _seconds(
-    "fig10", cells=partial(_clocked, jobs=(), servers=(40, 60, 80, 100), most=50),
-    title="Fig. 10: running time of Astraea by servers, on the machine that wrote this",
-)  # fmt: skip
+fig5 = _figure("fig5", cells=partial(_reduced, _Sweep(_few)), steps=(with_bounds,))
+fig6 = _figure("fig6", cells=partial(_reduced, _Sweep(_along, ALL)), steps=(with_bounds,))
+fig7 = _figure("fig7", cells=partial(_cells, _Sweep(_plain, PAPER)), rows=_and_users)
+fig8 = _figure("fig8", cells=partial(_cells, _Sweep(_plain, ALL)))
+fig9 = _seconds("fig9", cells=partial(_clocked, jobs=(25, 50, 75, MOST_JOBS), servers=()))
+fig10 = _seconds("fig10", cells=partial(_clocked, jobs=(), servers=(40, 60, 80, 100), most=50))
 fig11 = _figure(
-    "fig11", title="Fig. 11: revenue under wrong highest prices",
-    axis="highest price (%)", measures={**_counted(), "ratio": "certified ratio"},
+    "fig11", steps=(with_bounds,),
     cells=partial(_cells, _Sweep(_by_estimate, make=runs.theta_of), bounds=True, jobs=(50, 100)),
-    steps=(with_bounds,),
 )  # fmt: skip
 fig12 = _figure(
-    "fig12", title="Fig. 12: ideal revenue and cost of accepted jobs",
-    measures={
-        "accepted": "jobs", "median cost": "median cost", "median ideal": "median ideal revenue",
-        "least": "least ideal revenue - cost", "below": "ideal revenue <= cost",
-        "true below": "true revenue <= cost",
-    },
-    cells=partial(_cells, _Sweep(_plain), run=_jobs, seeds=(0,)), drawing=pictures.costs,
-)  # fmt: skip
+    "fig12", cells=partial(_cells, _Sweep(_plain), run=_jobs, seeds=(0,)), drawing=pictures.costs
+)
 fig13 = _figure(
-    "fig13", title="Fig. 13: workers in use over time",
-    measures={
-        "makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)",
-        **WITHIN,
-    },
-    axis="x", levels=LEVELS, rows=_with_use,
+    "fig13", levels=LEVELS, rows=_with_use,
     cells=partial(
         _cells, _Sweep(_plain, ALL), _Sweep(_by_scale, (ASTRAEA, BATCH), runs.scaled),
         laws=("linear",),
     ),
 )  # fmt: skip
 table2 = _figure(
-    "table2", title="Table 2: Astraea by number of users", axis="x",
-    measures={**_counted("a job ", "a job: "), **VARIANCES, **WITHIN},
+    "table2",
     cells=partial(_cells, _Sweep(_by_users), _Sweep(_by_scale, (ASTRAEA,), runs.scaled)),
-)  # fmt: skip
+)

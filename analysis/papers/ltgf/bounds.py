@@ -16,7 +16,6 @@ from ..study import short
 STEPS = 400  # of the climb of prices
 #: by what is measured: what is bounded, over the number of jobs
 BOUNDED: Mapping[str, Measure] = {"mean_completion": "flow", "mean_slowdown": "slowdown"}
-RATIO = {"ratio": "certified ratio"}
 
 
 def least_mean(instance: Instance[Job], measure: str) -> float:

@@ -59,7 +59,7 @@ from ..experiment import FigureCell, Finished, figures_of, means_of_seeds, seed_
 from ..study import FigureRow, Study, markdown_table, short
 from . import pictures as pictures
 from . import statements as said
-from .bounds import RATIO, with_ratios
+from .bounds import with_ratios
 from .conditions import by_seed, conditions, three_jobs
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 
@@ -503,11 +503,6 @@ class LtgfStudy(Study):
         return f"{markdown_table([head, *rows])}\n\n{super().to_markdown()}"
 
 
-JCT = "mean JCT (s)"
-LOSSES = {
-    "loss": "rho < 0.95, from the first round",
-    "loss_release": "rho < 0.95, from submission",
-}
 _SETTINGS = {
     "round (s)": ROUND, "lease (s)": LEASE, "overhead (s)": OVERHEAD,
     "leases end together": "but those of a policy with own leases",
@@ -521,58 +516,27 @@ _SETTINGS = {
     "not in the paper": list(OWN),
 }  # fmt: skip
 _figure = figures_of(
-    "ltgf", said, pictures, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS,
-    form=LtgfStudy, conditions=conditions(POLICIES),
+    "ltgf", said, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy,
+    conditions=conditions(POLICIES),
 )  # fmt: skip
 fig6 = _figure(
-    "fig6", form=Study, conditions=three_jobs,
-    title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
-    axis="job",
-    measures={
-        "end": "end (min)", "rho": "rho", "finish-time fairness": "finish-time fairness, N = 3",
-    },
-    levels=tuple(float(k) for k in range(8)), cells=_schedules, rows=seed_means,
+    "fig6", form=Study, conditions=three_jobs, cells=_schedules, rows=seed_means,
+    levels=tuple(float(k) for k in range(8)), drawing=pictures.schedules,
     settings={"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"},
-    drawing=pictures.schedules,
 )  # fmt: skip
 fig9 = _figure(
-    "fig9", title="Fig. 9: LTGF with lease terms of different lengths", axis="lease (s)",
-    measures={
-        "mean_completion": JCT, **RATIO, "overhead": "overhead, share of JCT",
-        "preemptions": "preemptions a job", **LOSSES,
-    },
-    cells=_by_lease, steps=(with_ratios,), settings={**_SETTINGS, "lease (s)": list(LEASES)},
+    "fig9", cells=_by_lease, steps=(with_ratios,),
+    settings={**_SETTINGS, "lease (s)": list(LEASES)},
 )  # fmt: skip
 fig10 = _figure(
-    "fig10", title="Fig. 10: fairness of jobs, rho",
-    measures={**LOSSES, "waited": "jobs that waited beyond their first round"},
-    levels=LEVELS, cells=_and_without_contention, rows=partial(_rows, curve="rho"),
-)  # fmt: skip
+    "fig10", levels=LEVELS, cells=_and_without_contention, rows=partial(_rows, curve="rho")
+)
 fig11 = _figure(
-    "fig11", title="Fig. 11: fairness of users by day, rho by (8)", axis="user",
-    measures={
-        "days_below": "days below 1 by (8)", "days_below_quota": "days below 1 by (16)",
-        "hours_below": "hours below 1 by (8)", "hours_below_quota": "hours below 1 by (16)",
-        "served": "users at 1 or more on their median day",
-    },
-    levels=SPREAD, rows=partial(_rows, users=True), panels=pictures.by_user(POLICIES),
-    room={"tall": 0.66, "apart": 0.15, "left": 1.45, "beside": 0.3},
-)  # fmt: skip
+    "fig11", levels=SPREAD, rows=partial(_rows, users=True), panels=pictures.by_user(POLICIES)
+)
 fig12 = _figure(
-    "fig12", title="Fig. 12: slowdown of jobs",
-    measures={
-        "mean_slowdown": "mean slowdown", **RATIO, "p99_slowdown": "99th percentile",
-        "slow": "jobs with slowdown > 5", "slow_brief": "of these, run time < 1 min",
-    },
-    levels=LEVELS, rows=partial(_rows, curve="slowdown"),
+    "fig12", levels=LEVELS, rows=partial(_rows, curve="slowdown"),
     steps=(partial(with_ratios, measure="mean_slowdown"),),
 )  # fmt: skip
-fig13 = _figure(
-    "fig13", title="Fig. 13: mean job completion time",
-    measures={"mean_completion": JCT, **RATIO}, steps=(with_ratios,),
-)  # fmt: skip
-fig14 = _figure(
-    "fig14", title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
-    axis="nodes", measures={"mean_completion": JCT, **RATIO, **LOSSES}, cells=_by_nodes,
-    steps=(with_ratios,),
-)  # fmt: skip
+fig13 = _figure("fig13", steps=(with_ratios,))
+fig14 = _figure("fig14", cells=_by_nodes, steps=(with_ratios,))

@@ -47,8 +47,7 @@ from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound
 from ...show.columns import shown_ratio
-from ..experiment import Experiment, FigureCell, Finished, and_bounds, over_bounds, seed_means
-from ..pictures import Panel
+from ..experiment import FigureCell, Finished, and_bounds, figures_of, over_bounds, seed_means
 from ..study import OF_SEED, RATIO, FigureRow, Statement, Study, Values
 from ..verdicts import Place, each, turns
 from .conditions import conditions
@@ -367,39 +366,26 @@ class RarStudy(Study):
         return "≥ " * bool(name == "makespan" and row.values["beyond"]) + f"{value:.1f}"
 
 
-_figure = partial(
-    Experiment, steps=(partial(over_bounds, bound_of=_bound_of, divide=_ratios),), rows=_rows,
+_figure = figures_of(
+    "rar_ddls", steps=(partial(over_bounds, bound_of=_bound_of, divide=_ratios),), rows=_rows,
     form=RarStudy, facts=lambda cells: {}, settings=_settings, conditions=conditions,
-    measures={"makespan": "makespan", RATIO: "ratio"},
-    panels=[[Panel("makespan", "makespan (slots)", "lines", title="{}", limit="bound")]],
-    room={"across": 2},
 )  # fmt: skip
 fig4 = _figure(
-    name="rar_ddls:fig4", title="Fig. 4: makespan and mean completion time by policy",
+    "fig4", statements=_fig4,
     cells=partial(_cells, [(name, None, SERVERS, own) for name, own in MORE_POLICIES.items()]),
-    statements=_fig4,
-    measures={
-        "makespan": "makespan", "mean_completion": "mean completion", RATIO: "ratio (worst)",
-    },
-    panels=[
-        [Panel("makespan", "makespan (slots)", limit="bound")],
-        [Panel("mean_completion", "mean completion time (slots)")],
-    ],
 )  # fmt: skip
 fig5 = _figure(
-    name="rar_ddls:fig5", title="Fig. 5: makespan of SJF-BCO by kappa", axis="kappa",
-    cells=partial(_cells, [_sjf_bco(kappa, kappa=kappa) for kappa in KAPPAS]),
+    "fig5", cells=partial(_cells, [_sjf_bco(kappa, kappa=kappa) for kappa in KAPPAS]),
     statements=_fig5, settings=partial(_settings, swept={"kappa": list(KAPPAS), "lambda": 1}),
 )  # fmt: skip
 fig6 = _figure(
-    name="rar_ddls:fig6", title="Fig. 6: makespan by number of servers", axis="servers",
+    "fig6", statements=_fig6,
     cells=partial(
         _cells, [(name, n, n, own) for n in FEWER_SERVERS for name, own in POLICIES.items()], T_FIG6
-    ), statements=_fig6,
+    ),
     settings=partial(_settings, servers=FEWER_SERVERS, horizon=T_FIG6),
 )  # fmt: skip
 fig7 = _figure(
-    name="rar_ddls:fig7", title="Fig. 7: makespan of SJF-BCO by lambda, kappa = 1", axis="lambda",
-    cells=partial(_cells, [_sjf_bco(reach, kappa=1, reach=reach) for reach in REACHES]),
+    "fig7", cells=partial(_cells, [_sjf_bco(reach, kappa=1, reach=reach) for reach in REACHES]),
     statements=_fig7, settings=partial(_settings, swept={"kappa": 1, "lambda": list(REACHES)}),
 )  # fmt: skip

@@ -49,9 +49,8 @@ from ....solvers.unisched.estimator import DurationEstimates, Mode
 from ....solvers.unisched.policy import UniSchedPolicy
 from ....solvers.unisched.savings import prediction_errors
 from ....solvers.unisched.selector import Selector
-from ..experiment import Experiment, FigureCell, Finished, figures_of, given
+from ..experiment import FigureCell, Finished, figures_of, given
 from ..study import Values, short
-from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
 from .conditions import conditions
@@ -357,19 +356,6 @@ def _facts(cells: list[FigureCell]) -> dict[str, Any]:
 
 # --- the figures ---------------------------------------------------------------------------------
 
-#: what the tables show, by measure
-HEADINGS = {
-    "miss": "miss rate R^slo (%)", "latency": "best-effort latency (min)",
-    "latency_ratio": "best-effort latency, UniSched = 1", "ratio": "certified ratio",
-    "jct": "mean JCT (min)", "reward": "reward at once", "last": "after the last deadline",
-    "mean": "mean error (%)", "median": "median error (%)",
-    "slo_error": "SLO jobs, mean error (%)", "be_error": "best-effort jobs, mean error (%)",
-    "suspensions": "mean number", "metric_miss": "of jobs with a target metric (%)",
-    "wait": "mean wait for profiling (s)", "longest_wait": "longest wait for profiling (s)",
-    "jobs": "jobs", "columns": "columns", "rows": "rows", "iterations": "simplex iterations",
-    "gap": "certified gap (%)", "options_seconds": "options (s)", "cold_seconds": "selection (s)",
-    "warm_seconds": "the same again (s)",
-}  # fmt: skip
 _SETTINGS: Mapping[str, Any] = {
     "round (s)": runs.ROUND,
     "SLO lease (s)": runs.LEASE,
@@ -393,20 +379,10 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 
-_any = figures_of(
-    "unisched", said, pictures, facts=_facts, settings=_SETTINGS, conditions=conditions
-)
-
-
-def _figure(name: str, title: str, measures: Sequence[str], cells: Any, **more: Any) -> Experiment:
-    """One figure of these measures."""
-    headings = {own: HEADINGS[own] for own in measures}
-    return _any(name, title, measures=headings, cells=cells, **more)
-
-
+_figure = figures_of("unisched", said, facts=_facts, settings=_SETTINGS, conditions=conditions)
+_NORMALISED = runs.with_ratios, runs.normalised
 table3 = _figure(
-    "table3", "Table III: T[m], m jobs in 8 hours on 64 GPUs", ("miss", "jct", "ratio"),
-    _testbeds, steps=(runs.with_ratios,),
+    "table3", cells=_testbeds, steps=(runs.with_ratios,),
     settings={
         **_SETTINGS, "offered load": "as it comes",
         "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
@@ -414,53 +390,25 @@ table3 = _figure(
     },
 )  # fmt: skip
 fig5 = _figure(
-    "fig5", "Fig. 5(a): reward by completion time", ("reward", "last"), _rewards,
-    levels=MINUTES,
+    "fig5", cells=_rewards, levels=MINUTES,
     settings={
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
         "first deadline (min)": 60, "BE lease (s)": runs.BE_LEASE,
     },
 )  # fmt: skip
-fig6 = _figure(
-    "fig6", "Fig. 6: schedulers by workload and by job density",
-    ("miss", "latency_ratio", "latency", "ratio"), partial(_cells, *SCHEDULERS),
-    axis="job density (%)", steps=(runs.with_ratios, runs.normalised),
-)  # fmt: skip
-fig7 = _figure(
-    "fig7", "Fig. 7(c), (d): errors of the estimator", ("mean", "median", "slo_error", "be_error"),
-    _errors, axis="epochs seen (%)",
-)  # fmt: skip
+fig6 = _figure("fig6", cells=partial(_cells, *SCHEDULERS), steps=_NORMALISED)
+fig7 = _figure("fig7", cells=_errors)
 fig8 = _figure(
-    "fig8", "Fig. 8: suspensions of a job under UniSched", ("suspensions",),
-    partial(_cells, _Sweep(WORKLOADS, PLAIN), bounds=False),
-    steps=(_by_kind,),
-)  # fmt: skip
-fig9 = _figure(
-    "fig9", "Fig. 9: parts of the estimator",
-    ("miss", "ratio", "metric_miss", "latency", "wait", "longest_wait"), partial(_cells, *PARTS),
-    axis="x", steps=(runs.with_ratios, _without_waits),
-)  # fmt: skip
-fig10 = _figure(
-    "fig10", "Fig. 10: parts of the selector",
-    ("miss", "ratio", "latency", "jobs", "columns", "rows", "iterations", "gap"), _selectors,
-    axis="x", steps=(runs.with_ratios,),
-)  # fmt: skip
+    "fig8", cells=partial(_cells, _Sweep(WORKLOADS, PLAIN), bounds=False), steps=(_by_kind,)
+)
+fig9 = _figure("fig9", cells=partial(_cells, *PARTS), steps=(runs.with_ratios, _without_waits))
+fig10 = _figure("fig10", cells=_selectors, steps=(runs.with_ratios,))
 fig10d = _figure(
-    "fig10d", "Fig. 10(d): seconds of the selector, on the machine that wrote this",
-    ("options_seconds", "cold_seconds", "warm_seconds"), _queues,
-    axis="GPUs", timed=True,
+    "fig10d", cells=_queues, timed=True,
     settings={
         "generator": "gangsched.instances.deadlines.queue_snapshot, seed 0",
         "seconds": "wall clock of this machine, the least of 3",
     },
 )  # fmt: skip
-fig11 = _figure(
-    "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "ratio", "latency_ratio", "latency"),
-    partial(_cells, ALLOCATIONS), axis="hostile jobs (%)",
-    steps=(runs.with_ratios, runs.normalised),
-)  # fmt: skip
-fig12 = _figure(
-    "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
-    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), partial(_cells, BETWEEN),
-    steps=(runs.with_ratios, runs.normalised),
-)  # fmt: skip
+fig11 = _figure("fig11", cells=partial(_cells, ALLOCATIONS), steps=_NORMALISED)
+fig12 = _figure("fig12", cells=partial(_cells, BETWEEN), steps=_NORMALISED)
