@@ -5,48 +5,63 @@ possible, and worth a look before anything is concluded from the log. Proofs are
 :mod:`gangsched.analysis.proofs.verify_audit`, which shares nothing with this module, checks them.
 Demand over capacity has a proof too, and is odd: a real queue can grow as long.
 
-Recorded times are whole seconds, rounded down, and run times rounded up; so an overlap is counted
-from starts and ends where both are known, else up to a second before the run time is over. A job
-whose start and end lie further apart than its run time was interrupted at times that nobody knows:
-it holds nothing for sure. Nothing is concluded from the run time of a job with speeds: it depends
-on the GPU model, which a log does not tell.
+A number stands for every value that is written so: the true value lies less than a step from it, of
+a second, or as the trace's `steps` say, and it may have been cut, rounded or rounded up. A finding
+is proved where no true values go together. So a job surely ran from a step after its start to a
+step before its end. One whose start and end lie further apart than its run time and the steps was
+interrupted at times that nobody knows: it holds nothing for sure. Pauses may also hide in steps
+above a second, but never for longer than these: what is in use at once has to be so for longer than
+all of them together. Nothing is concluded from the run time of a job with speeds: it depends on the
+GPU model, which a log does not tell.
 
-All times are taken to be of one clock. Where a log names no zone, and its clock kept summer time,
-what began before the hour that autumn repeats and ended after it seems to be an hour shorter, and
-contradictions of up to an hour can be the clock's.
+Where a log names no zone, its clock may be one that autumn sets back: what began before that and
+ended after it seems to be an hour shorter. What such an hour explains is odd, on days on which the
+clocks of some country go back.
+
+Rules about GPUs hold in several scopes, one table for all of them: the cluster, a GPU model, nodes
+with room for pods of a size, the quota of a user. What each scope counts, and how much there is of
+it, is said once, and each rule is asked of each scope.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances.display import counted, frame, shortened, table_html
-from ..instances.model import Cluster, gpus_by_model
+from ..instances.display import counted, frame, in_doubt, shortened, table_html
+from ..instances.model import Cluster, Job, gpus_by_model
 from .proofs.verify_audit import verify_finding
 
 if TYPE_CHECKING:
     from ..instances.traces import LogRow, Trace
 
-__all__ = ["Audit", "Finding", "audit"]
+__all__ = ["Audit", "Check", "Finding", "audit"]
 
 Ints = NDArray[np.int64]
 SHOWN = 3  #: rows that a finding names
-ROUNDED = 2  #: seconds that fractions which were rounded can make
 DAY, HOUR = 86_400, 3_600
+YEAR = 366  #: days after which every clock has been set back
+EPOCH = datetime(1970, 1, 1)
 LONGEST_SILENCE = 30 * DAY  #: without a submission, where that is half of the log too
 MOST_FALLS = 3  #: times that an ordered log may fall back before it counts as not ordered
 LEAST_ORDERED = 20  #: rows of a log that counts as ordered
+MOST_TRIED = 100  #: seconds with too many GPUs in use that are looked at
 ZONE = r"(UTC|Z|[+-]\d\d:?\d\d)$"  #: at the end of a time
+AUTUMN = "unless the clock was set back by an hour, as no zone is named"
 QUEUE = "overload"  #: the rule whose proof a real log can have
+RULES = ("width", "in use", "demand")
+SCOPES = ("cluster", "model", "node size", "quota", "window")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +104,31 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Whether a rule was asked of a scope, and if not, why.
+
+    Parameters
+    ----------
+    rule : {"width", "in use", "demand"}
+        Whether a gang fits at all; whether more was in use at once than there is; whether more work
+        was wanted than can be done.
+    scope : {"cluster", "model", "node size", "quota", "window"}
+    jobs : int
+        How many jobs it was asked of.
+    why : str
+        Why it was asked of none.
+    """
+
+    rule: str
+    scope: str
+    jobs: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        return self.why or f"{counted(self.jobs, 'job')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What an audit found, and what it could not look at.
 
@@ -99,27 +139,54 @@ class Audit:
     jobs : int
     findings : tuple of Finding
         Proved ones first.
-    unchecked : tuple of str
-        What could not be checked, and what is missing for it.
+    checks : tuple of Check
+        One for each rule about GPUs and each scope.
+    doubts : tuple of str
+        What had to be assumed to read the log.
     """
 
     name: str
     jobs: int
     findings: tuple[Finding, ...]
-    unchecked: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def proved(self) -> tuple[Finding, ...]:
         """Findings that cannot be true."""
         return tuple(one for one in self.findings if one.sure == "proved")
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What could not be checked, in a line, and in another one which jobs do not count."""
+        cells: defaultdict[str, list[Check]] = defaultdict(list)
+        for check in self.checks:
+            if check.why and check.scope != "window":
+                cells[check.why].append(check)
+        lacking = [f"{_named(found)} ({why})" for why, found in cells.items()]
+        said = [f"not checked: {'; '.join(lacking)}"] * bool(lacking)
+        jobs = {check.rule: check.jobs for check in self.checks if check.scope == "cluster"}
+        if 0 < jobs.get("in use", 0) < jobs["width"]:
+            lack, every = jobs["width"] - jobs["in use"], counted(jobs["width"], "job")
+            said.append(
+                f"GPUs in use: {lack:,} of {every} do not count: "
+                "their times are not known, or they were interrupted"
+            )
+        return tuple(said)
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Return the checks as a table: rules by scopes, of how many jobs, or why of none."""
+        by_rule = [[str(c) for c in self.checks if c.rule == rule] for rule in RULES]
+        return [(rule, *cells) for rule, cells in zip(RULES, by_rule, strict=True)]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
             "trace": self.name,
             "jobs": self.jobs,
+            **({"doubts": list(self.doubts)} if self.doubts else {}),
             "findings": [{"sure": one.sure, **asdict(one)} for one in self.findings],
-            "unchecked": list(self.unchecked),
+            "checks": [asdict(one) for one in self.checks],
         }
 
     def _cells(self) -> list[tuple[str, ...]]:
@@ -136,10 +203,24 @@ class Audit:
     def __str__(self) -> str:
         head = f"Audit of {self.name!r}: {counted(self.jobs, 'job')}, "
         head += f"{counted(len(self.findings), 'finding')}, {len(self.proved)} proved"
-        return "\n".join([head, *map(str, self.findings), *self.unchecked])
+        doubt = [in_doubt(self.doubts)] * bool(self.doubts)
+        return "\n".join([head, *doubt, *map(str, self.findings), *self.unchecked])
 
 
 HEADS = ("sure", "finding", "what", "jobs", "rows")
+
+
+def _named(checks: Sequence[Check]) -> str:
+    """Name cells by scope, and by rule where not all rules are meant."""
+    scopes: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for scope in SCOPES:
+        rules = tuple(check.rule for check in checks if check.scope == scope)
+        if rules:
+            scopes[rules].append(scope)
+    return ", ".join(
+        ("" if len(rules) == len(RULES) else f"{' and '.join(rules)} of ") + ", ".join(found)
+        for rules, found in scopes.items()
+    )
 
 
 def audit(
@@ -159,7 +240,7 @@ def audit(
     quotas : mapping of str to int, optional
         GPUs that each user may have at once.
     window : int
-        Seconds of the whole cluster by which the jobs have to fall behind before demand over
+        Seconds of all that there is by which the jobs have to fall behind before demand over
         capacity is a finding.
 
     Returns
@@ -175,20 +256,20 @@ def audit(
     Notes
     -----
     Proved, from the log and the description alone: a gang wider than the cluster, than the GPUs of
-    the model that it must have, or than its user's quota; more GPUs in use at a second than there
-    are, of all models or of one, or than a user's quota; a start before the submission; an end
-    before the run time is over, or before the start; and a deadline that comes before the run time
-    is over.
+    the model that it must have, or than its user's quota; a pod wider than any node, or more pods
+    than nodes have room for; more in use at a second than there is of any of these; a start before
+    the submission; an end before the run time is over, or before the start; and a deadline that
+    comes before the run time is over.
 
     Odd: demand over capacity, with a proof that even if each job had started when it was submitted,
-    and run without a break, so much work of some time could not have been done in it that the
-    cluster needs another `window` for it (a long queue, or another cluster); a gang wider than a
-    node that fills no whole nodes, or wider than any one model; jobs that are the same but for the
-    id; users without a quota where others have one; a clock that falls back in a log that is
-    otherwise in order; 30 days and half of the log without a submission; jobs whose end is exactly
-    an hour from where start and run time put it.
+    and run without a break, so much work of some time could not have been done in it that another
+    `window` is needed for it (a long queue, or another cluster), of the cluster, a model, nodes for
+    pods of a size, or a quota; a gang wider than a node that fills no whole nodes, or wider than
+    any one model; jobs that are the same but for the id; users without a quota where others have
+    one; a clock that falls back in a log that is otherwise in order; 30 days and half of the log
+    without a submission; jobs whose end is exactly an hour from where start and run time put it.
 
-    Time: O(n log n).
+    Time: O(n log n) for each scope.
 
     Examples
     --------
@@ -197,9 +278,10 @@ def audit(
     >>> jobs = [Job(id="a", gpus=4, work=60), Job(id="b", gpus=6, release=10, work=60)]
     >>> rows = [LogRow("line 2", 0, 5, 65), LogRow("line 3", 1, 20, 80)]
     >>> trace = Trace(name="log", jobs=jobs, rows=rows, report=ReadReport(read=2))
-    >>> print(audit(trace, Cluster.of_sizes([8]), quotas={"": 16}))
+    >>> print(audit(trace, Cluster.of_sizes([8])))
     Audit of 'log': 2 jobs, 1 finding, 1 proved
-    proved: more GPUs in use than there are: 10 of 8 at second 20, for 45 s in all [line 3, line 2]
+    proved: more GPUs in use than there are: 10 of 8 at second 21, for 44 s in all [line 3, line 2]
+    not checked: model (no job names one); node size (no job wants one); quota (none are given)
     """
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise ValueError(f"audit: window={window!r} is not a number of seconds above 0")
@@ -209,12 +291,11 @@ def audit(
         if isinstance(quota, bool) or not isinstance(quota, int) or quota < 0:
             raise ValueError(f"audit: quotas[{user!r}]={quota!r} is not a number of GPUs")
     log = _Log(trace)
-    found = [*_skipped(log), *_times(log), *_deadlines(log)]
-    if cluster is not None:
-        found += [*_widths(log, cluster), *_in_use(log, cluster), *_overload(log, cluster, window)]
-    if quotas is not None:
-        found += _quotas(log, quotas)
-    found += [*_twins(log), *_clock(log)]
+    groups = list(_groups(log, cluster, quotas))
+    found = [*_backwards(log), *_times(log), *_widths(log, groups)]
+    found += _of_groups(groups, partial(_in_use, log), "node size")
+    found += _of_groups(groups, partial(_overload, log, window), "node size", "quota")
+    found += [*_shapes(log, cluster), *_strangers(log, quotas), *_twins(log), *_clock(log)]
     for finding in found:
         verify_finding(finding.proof, trace, cluster, quotas)
     found.sort(key=lambda finding: finding.sure == "odd")
@@ -222,8 +303,17 @@ def audit(
         name=trace.name,
         jobs=len(trace.jobs),
         findings=tuple(found),
-        unchecked=tuple(_unchecked(log, cluster, quotas)),
+        checks=tuple(_checks(log, groups, cluster, quotas)),
+        doubts=trace.doubts,
     )
+
+
+class _Run(NamedTuple):
+    """Seconds at which a job surely ran, and for how long it may have paused between them."""
+
+    start: int
+    end: int
+    pause: int
 
 
 class _Log:
@@ -233,7 +323,30 @@ class _Log:
         self.trace, self.jobs = trace, trace.jobs
         self.rows: Sequence[LogRow | None] = trace.rows or [None] * len(trace.jobs)
         self.work = [None if job.speeds else job.work for job in trace.jobs]
-        self.runs = [_run_of(*one) for one in zip(self.work, self.rows, strict=True)]
+        names = ("submit", "start", "end", "duration", "deadline")
+        self.step = {name: _whole(trace.steps.get(name, 1)) for name in names}
+        self.slack = self.step["start"] + self.step["end"] + self.step["duration"]
+        self.runs = [self._run(*one) for one in zip(self.work, self.rows, strict=True)]
+
+    def _run(self, work: int | None, row: LogRow | None) -> _Run | None:
+        """When a job surely held its GPUs."""
+        if row is None or work is None:
+            return None
+        late, early, short = (self.step[name] for name in ("start", "end", "duration"))
+        pause = 0
+        if row.start is not None and row.end is not None:
+            start, end = row.start + late, row.end - early
+            over = row.end - row.start - work
+            if over >= self.slack:
+                return None
+            pause = max(over + self.slack, 0) if self.slack > 3 else 0
+        elif row.start is not None:
+            start, end = row.start + late, row.start - late + work - short
+        elif row.end is not None:
+            start, end = row.end + early - work + short, row.end - early
+        else:
+            return None
+        return _Run(start, end + 1, pause) if start <= end else None
 
     def id(self, j: int) -> str:
         """The id of a job."""
@@ -259,99 +372,223 @@ class _Log:
         shown = tuple(self.place(j) for j in jobs[:SHOWN])
         return Finding(kind=kind, text=text, count=len(jobs), rows=shown, proof=proof)
 
-    def each(self, kind: str, wrong: Mapping[int, str], rule: str = "") -> Iterator[Finding]:
+    def each(
+        self, kind: str, wrong: Mapping[int, str], proof: Mapping[str, Any] | None = None
+    ) -> Iterator[Finding]:
         """Make a finding about jobs, with a text each; a proof if each breaks a rule by itself."""
         jobs = [*wrong]
-        proof = {"rule": rule, "jobs": [self.id(j) for j in jobs]} if rule else None
+        if proof is not None:
+            proof = {**proof, "jobs": [self.id(j) for j in jobs]}
         for j in jobs[:1]:
             text = f"{counted(len(jobs), 'job')}, such as {self.id(j)!r}, {wrong[j]}"
             yield self.finding(kind, text, jobs, proof)
 
-
-def _run_of(work: int | None, row: LogRow | None) -> tuple[int, int] | None:
-    """When a job surely held its GPUs; at each of these seconds all that hold some do at once."""
-    if row is None or work is None:
-        return None
-    start, end = row.start, row.end
-    if start is not None and end is not None:
-        run = (start, end) if end - start <= work + ROUNDED else (start, start)
-    elif start is not None:
-        run = start, start + work - 1
-    else:
-        run = (0, 0) if end is None else (end - work + ROUNDED, end)
-    return run if run[0] < run[1] else None
+    def hour(self, *times: int, since: datetime | None = None) -> int:
+        """By how many seconds a clock without a zone may have been set back between times."""
+        origin = self.trace.origin
+        if re.search(ZONE, origin or "Z") and (origin or self.jobs):
+            return 0
+        began = since or datetime.fromisoformat(str(origin))
+        first, last = (began + timedelta(seconds=at(times)) for at in (min, max))
+        days = range(first.toordinal(), last.toordinal() + 1)
+        return HOUR * (len(days) > YEAR or any(map(_goes_back, days)))
 
 
-def _unchecked(
+def _whole(step: float) -> int:
+    """Whole seconds that a value can be off: a reader rounds those of broken steps once more."""
+    return math.ceil(step) + (step != int(step))
+
+
+@cache
+def _zones() -> tuple[ZoneInfo, ...]:
+    return tuple(map(ZoneInfo, sorted(available_timezones())))
+
+
+@cache
+def _goes_back(day: int) -> bool:
+    """Whether the clocks of some country go back on a day; so they may where none is known."""
+    midnights = [datetime.fromordinal(day + k) for k in (0, 1)]
+    for zone in _zones():
+        before, after = (midnight.replace(tzinfo=zone).utcoffset() for midnight in midnights)
+        if before is not None and after is not None and after < before:
+            return True
+    return not _zones()
+
+
+# --- scopes --------------------------------------------------------------------------------------
+
+
+class _Group(NamedTuple):
+    """Jobs that share something, what each takes of it, and how much there is."""
+
+    scope: str
+    what: Mapping[str, Any]  # as proofs name it
+    jobs: Sequence[int]
+    need: Ints
+    room: int
+    wide: str  # kinds of findings, by rule
+    crowded: str
+    wanted: str
+    unit: str = "GPUs"
+    hours: str = "GPU hours"
+
+
+def _groups(
     log: _Log, cluster: Cluster | None, quotas: Mapping[str, int] | None
-) -> Iterator[str]:
-    """What was not looked at."""
-    known = sum(run is not None for run in log.runs)
-    if cluster is None:
-        yield "not compared with a cluster: none is given"
-    if quotas is None:
-        yield "not compared with quotas: none are given"
-    if known < len(log.jobs):
-        what = "it does not tell when jobs ran" if not known else "their times are not known"
-        yield (
-            f"GPUs in use: {len(log.jobs) - known:,} of {counted(len(log.jobs), 'job')} "
-            f"do not count, {what}"
-        )
-    origin = log.trace.origin
-    if origin is not None and not re.search(ZONE, origin):
-        yield (
-            "summer time: the log names no zone, its times are taken to be of a clock without it; "
-            "else contradictions of up to an hour can be of the hour that autumn repeats"
-        )
+) -> Iterator[_Group]:
+    """All that is shared, by scope."""
+    jobs = log.jobs
+    gpus = np.array([job.gpus for job in jobs], dtype=np.int64)
+    if cluster is not None:
+        yield _Group(
+            "cluster", {"of": "cluster"}, range(len(jobs)), gpus, cluster.gpus,
+            "a gang wider than the cluster", "more GPUs in use than there are",
+            "demand over capacity",
+        )  # fmt: skip
+        room = gpus_by_model(cluster)
+        for model, own in _grouped(job.pin for job in jobs).items():
+            yield _Group(
+                "model", {"of": "model", "name": model}, own, gpus[own], room.get(model, 0),
+                "a gang wider than the model it needs",
+                f"more GPUs of {model!r} in use than there are",
+                f"demand over capacity of {model!r}", f"GPUs of model {model!r}",
+            )  # fmt: skip
+        yield from _pods(jobs, cluster)
+    for user, own in _grouped(job.user for job in jobs).items():
+        if user in (quotas or {}):
+            yield _Group(
+                "quota", {"of": "user", "name": user}, own, gpus[own], (quotas or {})[user],
+                "a gang wider than its user's quota", f"user {user!r} beyond the quota",
+                f"demand of {user!r} over the quota", f"GPUs of the quota of {user!r}",
+            )  # fmt: skip
+
+
+def _pods(jobs: Sequence[Job], cluster: Cluster) -> Iterator[_Group]:
+    """Pods of a size or more: a node of so many GPUs has room for so many of them."""
+    mixed = len(gpus_by_model(cluster)) > 1
+    pins = {job.pin for job in jobs if mixed and job.pod > 1 and job.pin}
+    for model in ("", *sorted(pins)):
+        sizes = [node.gpus for node in cluster.nodes if model in ("", node.model)]
+        mine = [j for j, job in enumerate(jobs) if job.pod > 1 and model in ("", job.pin)]
+        for pod in sorted({jobs[j].pod for j in mine}):
+            own = [j for j in mine if jobs[j].pod >= pod]
+            room = sum(size // pod for size in sizes)
+            name = f"pods of {pod} GPUs or more" + f" of {model!r}" * bool(model)
+            yield _Group(
+                scope="node size",
+                what={"of": "node size", "name": model, "pod": pod},
+                jobs=own,
+                need=np.array([jobs[j].gpus // jobs[j].pod for j in own], dtype=np.int64),
+                room=room,
+                wide="more pods than nodes have room for" if room else "a pod wider than any node",
+                crowded=f"more {name} at once than nodes have room for",
+                wanted=f"demand over capacity of nodes for {name}",
+                unit=f"places for {name}",
+                hours="pod hours",
+            )
+
+
+def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
+    """Jobs by a name, names sorted; the empty name is none."""
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for j, name in enumerate(names):
+        if name:
+            groups[name].append(j)
+    return dict(sorted(groups.items()))
+
+
+def _checks(
+    log: _Log,
+    groups: Sequence[_Group],
+    cluster: Cluster | None,
+    quotas: Mapping[str, int] | None,
+) -> Iterator[Check]:
+    """Say of each rule in each scope of how many jobs it was asked, or why of none."""
+    named = "none is given" if cluster is None else ""
+    reasons = {
+        "cluster": named,
+        "model": named or "no job names one",
+        "node size": named or "no job wants one",
+        "quota": "none are given" if quotas is None else "no user has a quota",
+    }
+    asked: dict[str, set[int]] = {
+        scope: {j for group in groups if group.scope == scope for j in group.jobs}
+        for scope in reasons
+    }
+    asked["window"] = set[int]().union(*asked.values())
+    for rule, known, lack in (
+        ("width", log.jobs, ""),
+        ("in use", log.runs, "nothing says when jobs ran"),
+        ("demand", log.work, "no run time is the same on all GPUs"),
+    ):
+        for scope, jobs in asked.items():
+            count = sum(known[j] is not None for j in jobs)
+            why = "" if count else lack if jobs else reasons.get(scope, "nothing is compared")
+            if (rule, scope) == ("width", "window"):
+                count, why = 0, "a width has no time"
+            yield Check(rule=rule, scope=scope, jobs=count, why=why)
 
 
 # --- rows and times ------------------------------------------------------------------------------
 
+#: rules of single jobs, and what a job that breaks them is
+TIMES = {
+    "start": "a start before the submission",
+    "end": "an end before the run time is over",
+    "deadline": "a deadline before the run time is over",
+}
 
-def _skipped(log: _Log) -> Iterator[Finding]:
+
+def _backwards(log: _Log) -> Iterator[Finding]:
     """Rows that became no jobs, since they end before they start."""
-    report = log.trace.report
-    for reason, count in sorted(report.skipped.items()):
-        if "before the start" in reason or "before start" in reason:
+    apart = log.step["start"] + log.step["end"]
+    rows: dict[bool, list[str]] = {True: [], False: []}
+    for place, start, end in log.trace.report.backwards:
+        if start - end >= apart:
+            rows[start - end >= apart + log.hour(end, start, since=EPOCH)].append(place)
+    for sure, places in rows.items():
+        if places:
+            more = "" if sure else f", {AUTUMN}"
             yield Finding(
                 kind="an end before the start",
-                text=f"{counted(count, 'row')}, which became no jobs",
-                count=count,
-                rows=tuple(report.places.get(reason, ())),
-                proof={"rule": "skipped", "reason": reason, "count": count},
+                text=f"{counted(len(places), 'row')}, which became no jobs{more}",
+                count=len(places),
+                rows=tuple(places[:SHOWN]),
+                proof={"rule": "backwards", "rows": places} if sure else None,
             )
 
 
 def _times(log: _Log) -> Iterator[Finding]:
-    """Starts before submissions, and ends that do not go with run times."""
-    early, short, shifted = {}, {}, {}
-    for j, (job, row) in enumerate(zip(log.jobs, log.rows, strict=True)):
+    """Starts before submissions, ends that do not go with run times, deadlines out of reach."""
+    wrong: dict[tuple[str, bool], dict[int, str]] = {
+        (rule, sure): {} for rule in TIMES for sure in (True, False)
+    }
+    step, shifted = log.step, {}
+
+    def note(rule: str, j: int, gap: int, slack: int, *times: int) -> None:
+        """Note a gap that cannot be below 0, if no true values explain that it is."""
+        if gap <= -slack:
+            wrong[rule, gap <= -slack - log.hour(*times)][j] = f"by {-gap:,} s"
+
+    for j, (job, row, work) in enumerate(zip(log.jobs, log.rows, log.work, strict=True)):
+        last = max((time for time, _ in job.deadlines()), default=None)
+        if last is not None and work is not None:
+            slack = step["submit"] + step["deadline"] + step["duration"]
+            note("deadline", j, last - job.release - work, slack, job.release, last)
         if row is None or row.start is None:
             continue
-        if row.start < job.release:
-            early[j] = f"by {job.release - row.start:,} s"
-        work = log.work[j]
-        if row.end is None or work is None:
-            continue
-        over = row.end - row.start - work
-        if over < -ROUNDED:
-            short[j] = f"by {-over:,} s"
-        if abs(abs(over) - HOUR) <= ROUNDED:
-            shifted[j] = "by exactly an hour: a clock that was changed?"
-    yield from log.each("a start before the submission", early, "start")
-    yield from log.each("an end before the run time is over", short, "end")
+        slack = step["submit"] + step["start"]
+        note("start", j, row.start - job.release, slack, job.release, row.start)
+        if row.end is not None and work is not None:
+            over = row.end - row.start - work
+            note("end", j, over, log.slack, row.start, row.end, row.start + work)
+            if abs(abs(over) - HOUR) < min(log.slack, HOUR // 2) and j not in wrong["end", False]:
+                shifted[j] = "by exactly an hour: a clock that was changed?"
+    for (rule, sure), jobs in wrong.items():
+        more = "" if sure else f", {AUTUMN}"
+        told = {j: text + more for j, text in jobs.items()}
+        yield from log.each(TIMES[rule], told, {"rule": rule} if sure else None)
     yield from log.each("start and end that do not go with the run time", shifted)
-
-
-def _deadlines(log: _Log) -> Iterator[Finding]:
-    """Jobs of which no deadline can be kept."""
-    late = {}
-    for j, job in enumerate(log.jobs):
-        last = max((time for time, _ in job.deadlines()), default=None)
-        work = log.work[j]
-        if last is not None and work is not None and last - job.release < work:
-            late[j] = f"{last - job.release:,} s after its submission, of {work:,} s"
-    yield from log.each("a deadline before the run time is over", late, "deadline")
 
 
 def _twins(log: _Log) -> Iterator[Finding]:
@@ -391,118 +628,122 @@ def _clock(log: _Log) -> Iterator[Finding]:
 # --- GPUs ----------------------------------------------------------------------------------------
 
 
-def _widths(log: _Log, cluster: Cluster) -> Iterator[Finding]:
-    """Gangs that no schedule can place, or only in a way that is odd."""
-    of_model, sizes = gpus_by_model(cluster), {node.gpus for node in cluster.nodes}
-    most, each = max(of_model.values()), " or ".join(map(str, sorted(sizes)))
-    wide, lacking, mixed, partial = {}, {}, {}, {}
+def _widths(log: _Log, groups: Iterable[_Group]) -> Iterator[Finding]:
+    """Gangs that no schedule can place, each in the widest scope for which it is too wide."""
+    placed: set[int] = set()
+    for group in groups:
+        wide = {
+            j: f"{need:,} of {group.room:,} {group.unit}"
+            for j, need in zip(group.jobs, group.need.tolist(), strict=True)
+            if need > group.room and (j not in placed or group.scope == "quota")
+        }
+        placed |= wide.keys()
+        yield from log.each(group.wide, wide, {"rule": "width", **group.what})
+
+
+def _shapes(log: _Log, cluster: Cluster | None) -> Iterator[Finding]:
+    """Gangs that can only be placed in a way that is odd."""
+    if cluster is None:
+        return
+    most, sizes = max(gpus_by_model(cluster).values()), {node.gpus for node in cluster.nodes}
+    each = " or ".join(map(str, sorted(sizes)))
+    mixed, partial = {}, {}
     for j, job in enumerate(log.jobs):
-        if job.gpus > cluster.gpus:
-            wide[j] = f"{job.gpus} GPUs of {cluster.gpus}"
-        elif job.pin and job.gpus > of_model.get(job.pin, 0):
-            lacking[j] = f"{job.gpus} GPUs of {of_model.get(job.pin, 0)} of model {job.pin!r}"
-        elif job.gpus > most:
+        if job.gpus > cluster.gpus or job.pod:
+            continue
+        if job.gpus > most and not job.pin:
             mixed[j] = f"{job.gpus} GPUs, at most {most} are of one model"
         elif all(job.gpus > size and job.gpus % size for size in sizes):
             partial[j] = f"{job.gpus} GPUs on nodes of {each}"
-    yield from log.each("a gang wider than the cluster", wide, "cluster")
-    yield from log.each("a gang wider than the model it needs", lacking, "model")
     yield from log.each("a gang wider than any one model", mixed)
     yield from log.each("a gang wider than a node that fills no whole nodes", partial)
 
 
-def _in_use(log: _Log, cluster: Cluster) -> Iterator[Finding]:
-    """Seconds at which more GPUs were in use than there are, of all models or of one."""
-    able = [j for j, job in enumerate(log.jobs) if job.gpus <= cluster.gpus]
-    kind = "more GPUs in use than there are"
-    yield from _at_once(log, able, cluster.gpus, kind, {"of": "cluster"})
-    of_model = gpus_by_model(cluster)
-    if len(of_model) > 1:
-        pinned = _grouped(able, lambda j: log.jobs[j].pin)
-        for model, jobs in pinned.items():
-            if model in of_model:
-                what = f"more GPUs of {model!r} in use than there are"
-                yield from _at_once(
-                    log, jobs, of_model[model], what, {"of": "model", "name": model}
-                )
-
-
-def _quotas(log: _Log, quotas: Mapping[str, int]) -> Iterator[Finding]:
-    """Users with more GPUs than they may have."""
-    wide, unknown = {}, {}
-    for j, job in enumerate(log.jobs):
-        if job.user not in quotas:
-            unknown[j] = f"of {job.user!r}"
-        elif job.gpus > quotas[job.user]:
-            wide[j] = f"{job.gpus} GPUs, {job.user!r} may have {quotas[job.user]}"
-    yield from log.each("a gang wider than its user's quota", wide, "quota")
-    others = (j for j in range(len(log.jobs)) if j not in wide and j not in unknown)
-    for user, jobs in _grouped(others, lambda j: log.jobs[j].user).items():
-        kind = f"user {user!r} beyond the quota"
-        yield from _at_once(log, jobs, quotas[user], kind, {"of": "user", "name": user})
+def _strangers(log: _Log, quotas: Mapping[str, int] | None) -> Iterator[Finding]:
+    """Jobs of users without a quota, where there are quotas."""
+    unknown = {
+        j: f"of {job.user!r}"
+        for j, job in enumerate(log.jobs)
+        if quotas is not None and job.user not in quotas
+    }
     yield from log.each("a job of a user without a quota", unknown)
 
 
-def _grouped(jobs: Iterable[int], key: Callable[[int], str]) -> dict[str, list[int]]:
-    """Jobs by a name, names sorted; the empty name is none."""
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for j in jobs:
-        if key(j):
-            groups[key(j)].append(j)
-    return dict(sorted(groups.items()))
-
-
-def _at_once(
-    log: _Log, jobs: Iterable[int], most: int, kind: str, what: Mapping[str, str]
+def _of_groups(
+    groups: Sequence[_Group], rule: Callable[[_Group], Iterator[Finding]], *narrow: str
 ) -> Iterator[Finding]:
-    """Make a finding of the second at which jobs hold most GPUs, if that is too many."""
-    runs = [(j, *run) for j in jobs if (run := log.runs[j]) is not None]
-    if not runs:
-        return
-    number, start, end = np.array(runs, dtype=np.int64).T
-    gpus = np.array([log.jobs[j].gpus for j in number], dtype=np.int64)
-    time, used = _levels(start, end, gpus)
-    peak = int(np.argmax(used))
-    if used[peak] <= most:
-        return
-    second = int(time[peak])
-    long = int(np.diff(time, append=time[-1])[used > most].sum())
-    there = sorted(
-        number[(start <= second) & (end > second)].tolist(), key=lambda j: -log.jobs[j].gpus
-    )
-    total = np.cumsum([log.jobs[j].gpus for j in there])
-    proof = {
-        "rule": "in use",
-        **what,
-        "second": second,
-        "jobs": [log.id(j) for j in there[: int(np.searchsorted(total, most, "right")) + 1]],
-    }
-    text = f"{used[peak]:,} of {most:,} at {log.at(second)}, for {_long(long)} in all"
-    yield log.finding(kind, text, there, proof)
+    """Ask a rule of each group; of those of narrow scopes where no wider one has a finding."""
+    whole = {group.room for group in groups if group.scope == "cluster"}
+    said = False
+    for group in groups:
+        same = group.scope == "model" and group.room in whole
+        if not (same or (said and group.scope in narrow)):
+            for finding in rule(group):
+                said = said or group.scope != "quota"
+                yield finding
 
 
-def _levels(start: Ints, end: Ints, gpus: Ints) -> tuple[Ints, Ints]:
-    """Seconds at which the GPUs in use change, and how many are in use from then on."""
+def _in_use(log: _Log, group: _Group) -> Iterator[Finding]:
+    """A second at which jobs surely hold more than there is, or do but for an hour."""
+    runs = [
+        (j, *run, need)
+        for j, need in zip(group.jobs, group.need.tolist(), strict=True)
+        if need <= group.room and (run := log.runs[j]) is not None
+    ]
+    found = _crowded(log, group, np.array(runs, dtype=np.int64))
+    if found is None:
+        return
+    shorter = [(j, start, end - log.hour(start, end), *rest) for j, start, end, *rest in runs]
+    if shorter == runs:
+        yield found
+        return
+    sure = _crowded(log, group, np.array([r for r in shorter if r[1] < r[2]], dtype=np.int64))
+    yield sure or replace(found, text=f"{found.text}, {AUTUMN}", proof=None)
+
+
+def _crowded(log: _Log, group: _Group, runs: Ints) -> Finding | None:
+    """Make a finding of the second at which jobs hold most, if that is too much."""
+    number, start, end, pause, need = runs.reshape(-1, 5).T
+    time, used = _levels(start, end, need)
+    order = np.argsort(-used, kind="stable")
+    for peak in order[used[order] > group.room][:MOST_TRIED].tolist():
+        second = int(time[peak])
+        there = np.flatnonzero((start <= second) & (end > second))
+        there = there[np.argsort(-need[there], kind="stable")]
+        few = there[: int(np.searchsorted(np.cumsum(need[there]), group.room, "right")) + 1]
+        if pause[few].sum() < end[few].min() - start[few].max():
+            long = int(np.diff(time, append=time[-1])[used > group.room].sum())
+            proof = {
+                "rule": "in use", **group.what, "second": second,
+                "jobs": [log.id(j) for j in number[few].tolist()],
+            }  # fmt: skip
+            text = f"{used[peak]:,} of {group.room:,} at {log.at(second)}, "
+            text += f"for {_long(long)} in all"
+            return log.finding(group.crowded, text, number[there].tolist(), proof)
+    return None
+
+
+def _levels(start: Ints, end: Ints, need: Ints) -> tuple[Ints, Ints]:
+    """Seconds at which what is in use changes, and how much is from then on."""
     time, at = np.unique(np.concatenate([start, end]), return_inverse=True)
-    change = np.bincount(at, weights=np.concatenate([gpus, -gpus]), minlength=time.size)
+    change = np.bincount(at, weights=np.concatenate([need, -need]), minlength=time.size)
     return time, np.cumsum(change.astype(np.int64))
 
 
-def _overload(log: _Log, cluster: Cluster, window: int) -> Iterator[Finding]:
-    """A time in which more work was wanted than the cluster can do.
+def _overload(log: _Log, window: int, group: _Group) -> Iterator[Finding]:
+    """A time in which more work was wanted than can be done.
 
     U(t) GPUs would be in use if every job began when it was submitted. Nothing can be done sooner,
     and at most C(t - a) from a on: so from a to t at least the integral of U - C is left undone.
     """
-    able = [j for j, work in enumerate(log.work) if work is not None]
-    if not able:
-        return
-    release, work, gpus = (
-        np.array([getattr(log.jobs[j], name) for j in able], dtype=np.int64)
-        for name in ("release", "work", "gpus")
-    )
-    time, wanted = _levels(release, release + work, gpus)
-    steps = ((wanted[:-1] - cluster.gpus) * np.diff(time)).tolist()
+    wanted = [
+        (j, log.jobs[j].release, max(run - log.step["duration"], 0), need)
+        for j, need in zip(group.jobs, group.need.tolist(), strict=True)
+        if need <= group.room and (run := log.work[j]) is not None
+    ]
+    number, release, work, need = np.array(wanted, dtype=np.int64).reshape(-1, 4).T
+    time, level = _levels(release, release + work, need)
+    steps = ((level[:-1] - group.room) * np.diff(time)).tolist()
     behind = most = since = first = last = 0
     for step, begin, end in zip(steps, time[:-1].tolist(), time[1:].tolist(), strict=True):
         if behind == 0:
@@ -510,17 +751,20 @@ def _overload(log: _Log, cluster: Cluster, window: int) -> Iterator[Finding]:
         behind = max(behind + step, 0)
         if behind > most:
             most, first, last = behind, since, end
-    if most <= cluster.gpus * window:
+    begins = release - log.step["submit"], release + log.step["submit"]
+    ends = [np.minimum(begin + work, last) - np.maximum(begin, first) for begin in begins]
+    inside = need * np.maximum(np.minimum(*ends), 0)
+    total, room = int(inside.sum()), group.room * (last - first)
+    if total - room <= group.room * window:
         return
-    inside = np.maximum(np.minimum(release + work, last) - np.maximum(release, first), 0) * gpus
-    jobs = [able[i] for i in np.argsort(-inside, kind="stable") if inside[i] > 0]
-    proof = {"rule": QUEUE, "from": first, "to": last, "behind": most}
+    jobs = number[np.argsort(-inside, kind="stable")][: int((inside > 0).sum())].tolist()
+    proof = {"rule": QUEUE, **group.what, "from": first, "to": last, "behind": total - room}
     text = (
-        f"from {log.at(first)} to {log.at(last)}, {int(inside.sum()) / HOUR:,.0f} GPU hours are "
-        f"wanted of {cluster.gpus * (last - first) / HOUR:,.0f}: {_long(most // cluster.gpus)} of "
-        "all GPUs are missing"
+        f"from {log.at(first)} to {log.at(last)}, {total / HOUR:,.0f} {group.hours} are wanted of "
+        f"{room / HOUR:,.0f}, {total / room:,.2f} times what there is: "
+        f"{_long((total - room) // group.room)} more would be needed"
     )
-    yield log.finding("demand over capacity", text, jobs, proof)
+    yield log.finding(group.wanted, text, jobs, proof)
 
 
 def _long(seconds: int) -> str:

@@ -21,6 +21,16 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + "s" * (number != 1)
 
 
+def in_doubt(doubts: Iterable[str]) -> str:
+    """Return a line that says what had to be assumed to read a log; nothing without doubts.
+
+    >>> in_doubt(["run times are taken to be in minutes"])
+    'In doubt is how the log was read: run times are taken to be in minutes.'
+    """
+    said = "; ".join(doubts)
+    return said and f"In doubt is how the log was read: {said}."
+
+
 def one_line(text: str) -> str:
     """Return a text without line breaks, and with its control characters spelled out."""
     return visible(" ".join(text.split()))

@@ -38,7 +38,7 @@ def test_describe_does_not_deny_what_is_recorded(call: Any) -> None:
 def test_the_audit_names_the_clock_of_its_dates(call: Any) -> None:
     code, out, _ = call("audit", *NODE)
     assert code == 1
-    assert "12 of 8 at second 3,600 (2026-03-28 10:00:00 UTC), for 30.0 min in all" in out
+    assert "12 of 8 at second 3,601 (2026-03-28 10:00:01 UTC), for 30.0 min in all" in out
 
 
 def test_half_a_cluster_is_no_cluster(call: Any) -> None:

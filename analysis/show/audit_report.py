@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ...instances.display import counted
+from ...instances.display import counted, in_doubt
+from ..audit import SCOPES
 from . import page, plots
 from .columns import Column, ColumnTable, whole
 from .page import Topic
@@ -30,6 +31,11 @@ MEANING = (
     "Proved: cannot be true, by a few jobs of the log and a rule that they break between them. "
     "Odd: possible, and worth a look before anything is concluded from the log. Every proof was "
     "verified by gangsched.analysis.proofs.verify_audit, which shares no code with what found it."
+)
+CHECKED = (
+    "Jobs that each rule was asked of, or why of none. Width: whether a gang fits at all. In use: "
+    "whether more was in use at once than there is. Demand: whether more work was wanted than "
+    "could be done in the window that is worst. Node size: pods, whose GPUs must be of one node."
 )
 MOST_PROOF = 10_000  # characters
 
@@ -52,29 +58,29 @@ def write_audit_report(
     >>> import tempfile
     >>> from gangsched.analysis.audit import Audit, Finding
     >>> twice = Finding(kind="same job twice", text="2 jobs", count=2, rows=("line 3", "line 7"))
-    >>> found = Audit(name="log", jobs=9, findings=(twice,), unchecked=())
+    >>> found = Audit(name="log", jobs=9, findings=(twice,))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "audit.html"
     ...     write_audit_report(file, found, title="log: 9 jobs")
     ...     "1 finding in 9 jobs" in file.read_text("utf-8")
     True
     """
-    topics = [_findings(found), *_proofs(found)]
-    if found.unchecked:
-        lines = list(map(page.paragraph, found.unchecked))
-        topics.append(Topic("What was not checked", lines))
+    table = page.rows(("rule", *SCOPES), found.table(), name="checks")
+    topics = [_findings(found), Topic("What was checked", [table, page.muted(CHECKED)])]
+    topics += _proofs(found)
     topics.append(Topic("How it was read", list(map(page.paragraph, notes))))
     page.write_page(path, title, _summary(found), topics)
 
 
 def _summary(found: Audit) -> str:
     jobs, proved = counted(found.jobs, "job"), len(found.proved)
+    doubt = in_doubt(found.doubts)
     if not found.findings:
-        return f"Nothing was found in {jobs}."
+        return f"Nothing was found in {jobs}. {doubt}".rstrip()
     odd = len(found.findings) - proved
     text = f"{counted(len(found.findings), 'finding')} in {jobs}: "
     text += f"{proved} proved, so that the log or what is said of its cluster is wrong; {odd} odd."
-    return text
+    return f"{text} {doubt}".rstrip()
 
 
 def _rows(finding: object) -> str:

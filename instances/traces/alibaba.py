@@ -82,7 +82,7 @@ def _read_pod(reading: Reading, row: TextRow, part: bool) -> bool:
         reading.skip(row.place, "never scheduled")
         return False
     if deleted is not None and deleted < scheduled:
-        reading.skip(row.place, "end before start")
+        reading.skip(row.place, "end before start", (scheduled, deleted))
         return False
     duration = None if deleted is None else deleted - scheduled
     phase = row.text("pod_phase", "every pod has one")

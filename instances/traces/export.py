@@ -423,7 +423,7 @@ def _offer(
     elif not count.is_integer():
         reading.skip(place, "a fraction of a GPU")
     elif duration is not None and duration < 0:
-        reading.skip(place, "an end before the start")
+        reading.skip(place, "an end before the start", (start, end))
     elif deadline is not None and deadline < 1:
         reading.skip(place, "a deadline not after the submission")
     else:

@@ -10,6 +10,7 @@ can be an hour off.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from typing import Any, Literal
 from ..check import one_of
 from ..io import read_json
 from .table import TextTable
-from .trace import Reading, Trace
+from .trace import EPOCH, Reading, Trace
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 Record = dict[str, Any]
@@ -125,12 +126,15 @@ def _read_job(reading: Reading, place: str, record: Any, work: Work) -> None:
     ]
     gpus = next((count for count, _, _ in attempts if count), 0)
     reason = _unusable(submitted, attempts, gpus)
-    seconds = reason or _run_time([(start, end) for _, start, end in attempts], work)
+    runs = [(start, end) for _, start, end in attempts]
+    seconds = reason or _run_time(runs, work)
     if isinstance(seconds, str):
-        reading.skip(place, seconds)
+        reading.skip(place, seconds, next(filter(_is_backwards, runs), (None, None)))
         return
     user, tag = record["vc"], record["status"]
-    ran = attempts[0][1], attempts[-1][2]
+    ran = _span(runs)
+    if ran[0] and ran[1] and (ran[1] - ran[0]).total_seconds() < seconds:
+        ran = None, None  # attempts overlap, and their sum ends at no time of the log
     reading.offer(place, id, submitted, seconds, gpus, user=user, tag=tag, ran=ran)
 
 
@@ -148,6 +152,7 @@ def _check_job(reading: Reading, place: str, record: Any) -> None:
 
 
 Attempt = tuple[int, datetime | None, datetime | None]
+Times = tuple[datetime | None, datetime | None]
 
 
 def _attempt(reading: Reading, place: str, attempt: Any) -> Attempt:
@@ -179,10 +184,24 @@ def _unusable(submitted: datetime | None, attempts: list[Attempt], gpus: int) ->
     return "" if gpus else "no GPUs in any attempt"
 
 
-def _run_time(runs: list[tuple[datetime | None, datetime | None]], work: Work) -> int | str:
+def _span(runs: Iterable[Times]) -> Times:
+    """From the first start to the last end, in whatever order attempts are listed."""
+    known = sorted((run for run in runs if any(run)), key=lambda run: run[0] or run[1] or EPOCH)
+    if not known:
+        return None, None
+    ends = [end for _, end in known if end is not None]
+    return known[0][0], max(ends) if known[-1][1] else None
+
+
+def _is_backwards(run: Times) -> bool:
+    start, end = run
+    return start is not None and end is not None and end < start
+
+
+def _run_time(runs: Sequence[Times], work: Work) -> int | str:
     """Return the seconds of service, or why they are unknown."""
     if work == "span":
-        runs = [(runs[0][0], runs[-1][1])]
+        runs = [_span(runs)]
     total = timedelta()
     for start, end in runs:
         if start is None or end is None:

@@ -96,7 +96,7 @@ def _read_job(reading: Reading, row: TextRow, id: str, owner: str, ids: Collecti
     reason = _unusable(start, end, state)
     submitted, duration, gpus = row.time("Submit"), _duration(row, start, end), _gpus(row, ids)
     if reason:
-        reading.skip(row.place, reason)
+        reading.skip(row.place, reason, (start, end))
         return
     user = row.text(owner, "every job has one")
     ran = start, end

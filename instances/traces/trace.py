@@ -35,6 +35,9 @@ class ReadReport:
         By reason, where in the file the first three of these rows stand.
     notes : sequence of str
         What else is worth knowing, e.g. how many jobs ended with which status.
+    backwards : sequence of (str, int, int)
+        Of rows that were skipped as they end before they start, the place, the start and the end,
+        in seconds of the log's clock (since 1970 where it has dates).
 
     Examples
     --------
@@ -48,8 +51,10 @@ class ReadReport:
     skipped: Mapping[str, int] = field(default_factory=dict)
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    backwards: tuple[tuple[str, int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "backwards", tuple(self.backwards))
         object.__setattr__(self, "skipped", MappingProxyType(dict(self.skipped)))
         places = {reason: tuple(rows) for reason, rows in self.places.items()}
         object.__setattr__(self, "places", MappingProxyType(places))
@@ -72,7 +77,7 @@ class ReadReport:
         # mapping proxies do not pickle
         skipped, places = dict(self.skipped), dict(self.places)
         made = partial(ReadReport, read=self.read, skipped=skipped, places=places, notes=self.notes)
-        return made, ()
+        return partial(made, backwards=self.backwards), ()
 
     def __str__(self) -> str:
         line = f"{self.read:,} rows read, {self.kept:,} jobs"
@@ -229,6 +234,7 @@ class Reading:
         self._skipped: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
         self._ids: dict[str, str] = {}
+        self._backwards: list[tuple[str, int, int]] = []
 
     # values
 
@@ -271,11 +277,14 @@ class Reading:
 
     # rows
 
-    def skip(self, place: str, reason: str) -> None:
-        """Count a row without a usable job."""
+    def skip(self, place: str, reason: str, ran: tuple[Moment, Moment] = (None, None)) -> None:
+        """Count a row without a usable job; note when it ran, if it ended before it started."""
         self._counts[reason] += 1
         if len(self._skipped[reason]) < SHOWN:
             self._skipped[reason].append(place)
+        start, end = (None if at is None else self._second(place, at) for at in ran)
+        if start is not None and end is not None and end < start:
+            self._backwards.append((place, start, end))
 
     def offer(
         self,
@@ -384,6 +393,7 @@ class Reading:
                 skipped=self._counts,
                 places=self._skipped,
                 notes=(*self._order(), *self._tally(tally), *notes),
+                backwards=tuple(self._backwards),
             ),
             **more,
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import screen
-from ..instances.display import counted
+from ..instances.display import counted, in_doubt
 
 Quotas = Annotated[Path | None, screen.option("audit.quotas")]
 Window = Annotated[int, screen.option("audit.window", screen.whole)]
@@ -62,12 +62,14 @@ def audit(
     console = screen.open_console(json)
     screen.say(console, title, "bold")
     screen.say(console, f"- {loaded.report}", "dim")
-    for line in found.unchecked:
-        screen.say(console, f"- {line}", "dim")
+    if found.doubts:
+        screen.say(console, in_doubt(found.doubts), "bold")
     for finding in found.findings:
         screen.say(console, str(finding), "bold" if finding.sure == "proved" else None)
     if not found.findings:
         screen.say(console, "nothing found")
+    for line in found.unchecked:
+        screen.say(console, f"- {line}", "dim")
     screen.say_written(console, json, report)
     if found.proved:
         raise typer.Exit(screen.EXIT_FAILED)

@@ -178,6 +178,27 @@ def test_the_span_needs_the_outer_times_only(tmp_path: Path) -> None:
     assert read_philly_json(path).report.skipped == {"incomplete times": 1}
 
 
+@pytest.mark.parametrize("listed", [1, -1])
+def test_attempts_may_be_listed_in_any_order(listed: int, tmp_path: Path) -> None:
+    one, two = attempt("01:10:00", "01:11:00", 1), attempt("01:20:00", "01:22:00", 1)
+    open_, within = attempt("01:30:00", None, 1), attempt("01:20:30", "01:21:00", 1)
+    rows = [entry(id, *runs[::listed]) for id, runs in (
+        ("a", [one, two]), ("b", [one, two, open_]), ("c", [one, two, within])
+    )]  # fmt: skip
+    path = log(tmp_path / "x.json", rows)
+    for work, seconds in (("attempts", [180, 210]), ("span", [720, 720])):
+        trace = read_philly_json(path, work=work)
+        assert ([job.id for job in trace.jobs], trace.report.skipped) == (
+            ["a", "c"], {"incomplete times": 1}
+        )  # fmt: skip
+        assert [job.work for job in trace.jobs] == seconds
+        assert [row.end - row.start for row in trace.rows if row.end and row.start] == [720, 720]
+    overlapping = log(
+        tmp_path / "x.json", [entry("d", two, within, attempt("01:20:00", "01:22:00", 1))]
+    )
+    assert read_philly_json(overlapping).rows[0][2:] == (None, None)
+
+
 def change(data: list[Any], *path: str | int, **fields: Any) -> list[Any]:
     data = copy.deepcopy(data)
     place: Any = data
