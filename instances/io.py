@@ -199,7 +199,11 @@ MOST_BYTES = 2**30
 
 def read_json(path: str | Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
-    text = read_text(path)
+    return parse_json(path, read_text(path))
+
+
+def parse_json(place: object, text: str) -> Any:
+    """Return what JSON says; `place` begins the refusals."""
     try:
         return json.loads(
             text,
@@ -209,11 +213,11 @@ def read_json(path: str | Path) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"{path}: {where}: not JSON: {error.msg}") from None
+        raise ValueError(f"{place}: {where}: not JSON: {error.msg}") from None
     except RecursionError:
-        raise ValueError(f"{path}: nested too deeply") from None
+        raise ValueError(f"{place}: nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{place}: {error}") from None
 
 
 def read_bytes(path: str | Path, first: int = -1) -> bytes:

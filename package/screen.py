@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -367,7 +368,11 @@ def _window(text: str) -> tuple[int | str, int | str]:
 
 def reader_parameters(name: str) -> list[str]:
     """Return the names of what a reader takes besides the path."""
-    return list(inspect.signature(find_reader(name)[1]).parameters)[1:]
+    own = list(inspect.signature(find_reader(name)[1]).parameters)[1:]
+    if own != ["options"]:
+        return own
+    taken = (reader_parameters(other) for other in READERS if other != name)
+    return list(dict.fromkeys(chain.from_iterable(taken)))  # those of whichever reads the file
 
 
 def _reader(choice: ReaderChoice) -> Callable[[str], Trace]:

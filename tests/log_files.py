@@ -81,6 +81,13 @@ class PhillyJson(Format):
         return json.dumps([self.of(i, row) for i, row in enumerate(rows, 1)])
 
 
+class JsonLines(Format):
+    """Flat objects, one a line."""
+
+    def row(self, **fields: object) -> str:
+        return json.dumps({**self.base, **fields})
+
+
 def seconds(row: Line, since: int = 0) -> dict[str, int]:
     """Submission and duration of a line, in seconds."""
     return {"submit_time": since + 60 * row.submit, "duration": 60 * row.duration}
@@ -114,6 +121,12 @@ PAI = columns(
     "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type",
     job_name="j", status="Terminated", plan_cpu=600.0, plan_mem=29.3, plan_gpu=100.0,
     gpu_type="MISC",
+)  # fmt: skip
+DLRM = columns(
+    "instance_sn role app_name cpu_request cpu_limit gpu_request gpu_limit rdma_request rdma_limit "
+    "memory_request memory_limit disk_request disk_limit max_instance_per_node creation_time "
+    "scheduled_time deletion_time",
+    role="HN", others=1,
 )  # fmt: skip
 SPOT = columns(
     "job_name organization gpu_model cpu_request gpu_request worker_num submit_time duration "
@@ -175,6 +188,15 @@ FORMATS = {
         },
         READERS["alibaba"], users=False,
     ),
+    "alibaba-dlrm": Format(
+        DLRM,
+        lambda i, r: {
+            "instance_sn": i, "app_name": r.user, "gpu_request": r.gpus,
+            "creation_time": 60.0 * r.submit, "scheduled_time": 60.0 * r.submit + 7,
+            "deletion_time": 60.0 * (r.submit + r.duration) + 7,
+        },
+        READERS["alibaba-dlrm"], ids=False,
+    ),
     "alibaba-pai": Format(
         PAI,
         lambda i, r: {
@@ -230,6 +252,14 @@ FORMATS = {
             "num_gpu": r.gpus,
         },
         READERS["itp"], users=False,
+    ),
+    "json": JsonLines(
+        {},
+        lambda i, r: {
+            "id": i, "owner": r.user, "n_gpus": r.gpus, "queued": when(r.submit),
+            "runtime_min": r.duration,
+        },
+        READERS["json"], top="", ids=False,
     ),
     "philly-csv": Format(
         columns("timestamp duration num_gpus gpu_time cluster", gpu_time=0),

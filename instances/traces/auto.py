@@ -1,16 +1,23 @@
-"""Recognise the format of a trace by its first bytes and by exactly the columns that it has."""
+"""Recognise the format of a trace by its first bytes and by exactly the columns that it has.
+
+What no reader is for is named: a refusal says what a file looks like and what to do, and is never
+that of a reader that the file is not for.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.resources import files
+from inspect import signature
 from io import StringIO
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..io import read_bytes
 from .alibaba import read_alibaba
@@ -19,45 +26,38 @@ from .export import read_csv, read_parquet
 from .gavel import FORMS, read_gavel
 from .helios import read_helios
 from .itp import read_itp
+from .json_logs import read_json
 from .philly import read_philly_csv, read_philly_json
-from .presets import PRESETS, read_acme, read_alibaba_pai, read_alibaba_spot, read_supercloud
+from .presets import (
+    PRESETS,
+    read_acme,
+    read_alibaba_dlrm,
+    read_alibaba_pai,
+    read_alibaba_spot,
+    read_supercloud,
+)
 from .sacct import read_sacct
-from .swf import FIELDS, read_swf
+from .swf import LEAST, read_swf
 from .trace import Reader, Trace
 
 __all__ = ["READERS", "Recognised", "read_auto", "recognise"]
 
-#: columns of published formats, in full; those in parentheses are not in every file
-COLUMNS: Mapping[str, str] = {
-    "acme": "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time "
-    "duration queue gpu_time (mem_per_pod_GB) (shared_mem_per_pod) (fail_time) (stop_time)",
-    "alibaba": "name cpu_milli memory_mib num_gpu gpu_milli gpu_spec qos pod_phase creation_time "
-    "deletion_time scheduled_time",
-    "alibaba-pai": " ".join(PRESETS["alibaba-pai"].header),
-    "alibaba-spot": "job_name organization gpu_model cpu_request gpu_request worker_num "
-    "submit_time duration job_type",
-    "chronus": "job_id user num_gpu submit_time iterations model_name duration interval "
-    "expect_time_list expect_value_list best_effort job_type",
-    "helios": "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time "
-    "duration queue",
-    "itp": "job_id submission_time duration num_gpu (num_iteration) (model_name) (deadline) "
-    "(batch_size)",
-    "philly-csv": "timestamp duration num_gpus gpu_time cluster",
-    # of Slurm's table of jobs, but none that holds names of a site, such as account
-    "supercloud": f"{' '.join(PRESETS['supercloud'].names)} "
-    "(id_array_job) (id_array_task) (id_group) (array_max_tasks) (array_task_pending) "
-    "(constraints) (cpus_req) (derived_ec) (exit_code) (flags) (gres_alloc) (gres_req) "
-    "(gres_used) (job_type) (kill_requid) (mem_req) (nodelist) (nodes_alloc) (partition) "
-    "(priority) (time_eligible) (time_suspended) (timelimit) (track_steps) (tres_req)",
-}
+_FILE = files("gangsched.instances.data").joinpath("formats.toml").read_text("utf-8")
+COLUMNS, OTHERS, BINARY, FOREIGN = (dict[str, str](part) for part in tomllib.loads(_FILE).values())
 #: bytes that are looked at
 HEAD = 100_000
 #: states of Alibaba's tasks, whose table does not name its columns
 PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
 #: a comment at the head of the Standard Workload Format, which may be longer than what is looked at
-SWF = re.compile(r";\s*(Version|Computer|UnixStartTime|MaxJobs|MaxNodes|MaxProcs):")
+SWF = re.compile(r"[;#]\s*(Version|Computer|UnixStartTime|MaxJobs|MaxNodes|MaxProcs|MaxRecords):")
 #: of sacct, whose lines are divided by bars
 SACCT = {"Submit", "Start", "End", "State"}
+JOB_ID = re.compile(r"\d+(_\d+|_\[.*\]|\+\d+)?(\.\w+)?")
+STATES = re.compile(
+    r"(COMPLETED|FAILED|CANCELLED|TIMEOUT|PENDING|RUNNING|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY)\b.*"
+)
+#: fields of a line that can be no names of columns: numbers, and dates
+VALUE = re.compile(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?|\d{4}-\d\d-\d\d.*")
 
 
 class Recognised(NamedTuple):
@@ -82,7 +82,7 @@ def recognise(path: str | Path) -> Recognised:
     Raises
     ------
     OSError, ValueError
-        If the file cannot be read, or is no text.
+        If the file cannot be read, or looks like something that no reader takes.
 
     Examples
     --------
@@ -95,6 +95,8 @@ def recognise(path: str | Path) -> Recognised:
     raw = read_bytes(path, HEAD)
     if raw[:4] == b"PAR1":
         return Recognised("parquet", "it begins with PAR1")
+    if foreign := _binary(raw, str(path)):
+        raise ValueError(f"{path}: {foreign}")
     try:
         decoder = getincrementaldecoder("utf-8-sig")()
         text = decoder.decode(raw, final=len(raw) < HEAD)
@@ -103,24 +105,53 @@ def recognise(path: str | Path) -> Recognised:
     lines = [line for line in islice(StringIO(text, newline=None), 50) if line.strip()]
     if not lines:
         raise ValueError(f"{path}: line 1: the file is empty")
-    return next(_reasons(lines))
+    found = next(_reasons(lines))
+    if found.reader not in READERS:
+        raise ValueError(f"{path}: {found.reason}")
+    return found
+
+
+def _binary(raw: bytes, name: str) -> str:
+    """What a file is that is no text, by its first bytes; empty for text."""
+    if raw.startswith(b"PK") and (b"xl/" in raw or name.endswith(".xlsx")):
+        return "a spreadsheet of Excel (.xlsx): save the sheet as CSV"
+    if raw[257:262] == b"ustar":
+        return "a tar archive: unpack it"
+    head = raw[:20].decode("latin-1")
+    found = next((what for first, what in BINARY.items() if head.startswith(first)), "")
+    if not found and name.endswith((".parquet", ".pq")):
+        return "its name is one of Parquet, but it does not begin with PAR1"
+    return found or (
+        "no text: bytes of another format, or UTF-16" if 4 * raw.count(0) > len(raw) else ""
+    )
 
 
 def _reasons(lines: list[str]) -> Iterator[Recognised]:
-    """The reader and the reason, the first that is yielded counts."""
+    """The reader and the reason, the first that is yielded counts; without a reader a refusal."""
     first = lines[0].strip()
-    jobs = [line.split() for line in lines if not line.lstrip().startswith(";")]
+    jobs = [line.split() for line in lines if not line.lstrip().startswith((";", "#"))]
     if first.startswith(("[", "{")):
-        yield Recognised("philly-json", "it is JSON")
-    if jobs and all(len(job) == len(FIELDS) and all(map(_is_number, job)) for job in jobs):
-        yield Recognised("swf", f"lines of {len(FIELDS)} numbers")
-    if not jobs and any(map(SWF.match, lines)):
+        attempts = first.startswith("[") and re.search(r'"attempts"\s*:\s*\[', "".join(lines))
+        yield Recognised("philly-json" if attempts else "json", "it is JSON")
+    text = "".join(lines).lstrip()
+    for pattern, what in FOREIGN.items():
+        if re.match(pattern, text, re.MULTILINE):
+            yield Recognised("", what)
+    if jobs and all(len(job) >= LEAST and all(map(_is_number, job)) for job in jobs[:-1] or jobs):
+        yield Recognised("swf", f"lines of {len(jobs[0])} numbers")
+    if any(map(SWF.match, lines)):
         yield Recognised("swf", "comments of the Standard Workload Format")
     columns = first.split("\t")
     if len(columns) in FORMS and _is_number(columns[-1]):
         yield Recognised("gavel", f"{len(columns)} columns without names, divided by tabs")
-    if (names := set(first.split("|"))) >= SACCT and names & {"JobID", "JobIDRaw"}:
+    if len(columns) > 4 and re.search(r"\(batch size \d+\)|python3? ", first):
+        known = ", ".join(map(str, FORMS))
+        yield Recognised("", f"a trace of Gavel with {len(columns)} columns, not one of {known}")
+    bars = first.split("|")
+    if (names := set(bars)) >= SACCT and names & {"JobID", "JobIDRaw"}:
         yield Recognised("sacct", f"columns {', '.join(sorted(SACCT))}, divided by bars")
+    if JOB_ID.fullmatch(bars[0]) and any(map(STATES.fullmatch, bars)):
+        yield Recognised("", "sacct without a header: export without --noheader")
     fields = [name.strip().strip('"') for name in first.split(",")]
     if len(fields) == len(PRESETS["alibaba-pai"].header) and fields[3] in PAI_STATES:
         yield Recognised("alibaba-pai", f"{len(fields)} columns without names, the 4th a state")
@@ -129,28 +160,31 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
         maybe = [name[1:-1] for name in known.split() if name[0] == "("]
         if {*fields} - {*maybe} == {*wanted} and len({*fields}) == len(fields):
             yield Recognised(reader, f"columns {', '.join(wanted)}")
+    for known, what in OTHERS.items():
+        if " ".join(fields).startswith(known):
+            yield Recognised("", what)
+    values = re.split(r"[,;\t|]", first)
+    if 2 * sum(map(bool, map(VALUE.fullmatch, values))) > len(values):
+        yield Recognised("", f"line 1 holds values ({first[:40]}), not the names of columns")
+    if len(values) == 1 and len(re.split(r"\s{2,}", first)) > 2:
+        yield Recognised("", "columns are divided by spaces: write commas or tabs between them")
     yield Recognised("csv", "no published format has these columns")
 
 
 def _is_number(text: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", text) is not None
+    return re.fullmatch(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?nan", text, re.I) is not None
 
 
-def read_auto(
-    path: str | Path,
-    *,
-    columns: str | Mapping[str, str] | None = None,
-    tres: str | None = None,
-) -> Trace:
+def read_auto(path: str | Path, **options: Any) -> Trace:
     """Read a trace in the format by which it is recognised, and note why.
 
     Parameters
     ----------
     path : str or Path
-    columns : str or mapping, optional
-        Roles of columns, which only the formats csv and parquet take; see :func:`read_csv`.
-    tres : str, optional
-        Numbers of the resources that are GPUs, which these and sacct take.
+    **options
+        What the reader of this format takes: columns and tres for the formats csv and parquet, see
+        :func:`read_csv`, steps_per_second for gavel, and so on. Where columns are given and the
+        format takes none, the file is read as any table.
 
     Returns
     -------
@@ -159,18 +193,18 @@ def read_auto(
     Raises
     ------
     OSError, ValueError
-        As the reader.
+        As the reader. Where no reader is for the file, the message says what it looks like.
     """
     reader, reason = recognise(path)
-    if columns is not None and reader != "parquet":
+    takes = signature(READERS[reader]).parameters
+    if options.get("columns") is not None and "columns" not in takes:
         reader, reason = "csv", "columns are given"
-    if reader in ("csv", "parquet"):
-        read = read_parquet if reader == "parquet" else read_csv
-        trace = read(path, columns=columns, tres=tres)
-    elif tres is not None and reader != "sacct":
-        raise ValueError(f"{path}: tres={tres!r} does not go with its format, {reader}")
-    else:
-        trace = READERS[reader](path) if tres is None else read_sacct(path, tres=tres)
+        takes = signature(read_csv).parameters
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if name not in takes:
+            raise ValueError(f"{path}: {name}={value!r} does not go with its format, {reader}")
+    trace = READERS[reader](path, **given)
     notes = (f"format: {reader}, as {reason}", *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))
 
@@ -180,9 +214,10 @@ READERS: Mapping[str, Reader] = MappingProxyType(
     {
         read.__name__.removeprefix("read_").replace("_", "-"): read
         for read in (
-            read_auto, read_csv, read_parquet, read_acme, read_alibaba, read_alibaba_pai,
-            read_alibaba_spot, read_chronus, read_gavel, read_helios, read_itp, read_philly_csv,
-            read_philly_json, read_sacct, read_supercloud, read_swf,
+            read_auto, read_csv, read_parquet, read_acme, read_alibaba, read_alibaba_dlrm,
+            read_alibaba_pai,
+            read_alibaba_spot, read_chronus, read_gavel, read_helios, read_itp, read_json,
+            read_philly_csv, read_philly_json, read_sacct, read_supercloud, read_swf,
         )
     }
 )  # fmt: skip

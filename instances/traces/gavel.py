@@ -1,7 +1,8 @@
-"""Reader of Gavel's traces, with seven columns (the published ones) or ten (today's program).
+"""Reader of Gavel's traces, with seven columns (the published ones), ten, or Shockwave's twelve.
 
 D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
-OSDI 2020; program and traces are published under the MIT licence.
+OSDI 2020; program and traces are published under the MIT licence. P. Zheng et al., "Shockwave: Fair
+and Efficient Cluster Scheduling for Dynamic Adaptation in Machine Learning", NSDI 2023.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ TEN = (
     "job_type", "command", "directory", "steps_option", "needs_data", "total_steps", "gpus",
     "priority", "deadline", "arrival",
 )  # fmt: skip
-FORMS = {len(SEVEN): SEVEN, len(TEN): TEN}
+TWELVE = (*TEN[:7], "mode", *TEN[7:9], "duration", TEN[9])
+FORMS = {len(names): names for names in (SEVEN, TEN, TWELVE)}
 
 Speeds = str | Path | Mapping[str, float]
 Lookup = Callable[[str, int], float | None]
@@ -41,14 +43,16 @@ def read_gavel(
     ----------
     path : str or Path
         Plain or gzip. Columns are separated by tabs and have no names; there are seven (job type,
-        command, steps option, needs data, total steps, arrival, GPUs) or ten (job type, command,
-        directory, steps option, needs data, total steps, GPUs, priority weight, deadline, arrival),
-        the same in every line.
+        command, steps option, needs data, total steps, arrival, GPUs), ten (job type, command,
+        directory, steps option, needs data, total steps, GPUs, priority weight, deadline, arrival)
+        or twelve (those of Shockwave: ten, a mode of batch sizes behind the GPUs and a run time
+        before the arrival), the same in every line.
     steps_per_second : str, Path or mapping
         Speed of each job type: a CSV with the columns job_type and steps_per_second, a mapping of
         that meaning, or Gavel's ``simulation_throughputs.json``, where the speed also depends on
         the GPUs of the job. It has to cover every job type of the trace. The seven-column traces
-        were made with speeds older than that JSON file.
+        were made with speeds older than that JSON file. Twelve columns have run times, and need no
+        speeds; given, they count.
     model : str
         GPU model of the job in ``simulation_throughputs.json``, and of the run times where `speeds`
         is given; Gavel made its traces with ``"v100"``. Not read otherwise.
@@ -79,22 +83,18 @@ def read_gavel(
     -----
     - Clock: ``arrival`` in seconds since the first job, a fraction rounded down; time 0 is the
       first arrival kept.
-    - Work: total steps divided by steps per second, a fraction rounded up.
+    - Work: total steps divided by steps per second, a fraction rounded up; of twelve columns the
+      run time in seconds, unless `steps_per_second` is given.
     - Skipped and counted: no GPUs (0), unknown arrival ("unknown submission"), unknown steps
       ("unknown duration"), zero steps ("zero duration"). Negative numbers are errors.
-    - Deadlines (the SLO of ten columns) are not read.
+    - Deadlines (the SLO of ten columns) and modes of batch sizes are not read.
     - A job cannot run on a model that `speeds` does not name for it, or with 0.
     """
     table = None if speeds is None else read_speeds(speeds)
-    if steps_per_second is None and table is None:
-        raise ValueError(
-            f"{path}: a Gavel trace has steps and no run times: pass steps_per_second, the path of "
-            "a CSV (job_type,steps_per_second) or of simulation_throughputs.json, or a mapping"
-        )
+    speed: Lookup | None = None
     if steps_per_second is not None:
         speed = _lookup(steps_per_second, model)
-    else:
-        assert table is not None
+    elif table is not None:
         speed = _of_model(table, model)
     reading = Reading(path)
     names: tuple[str, ...] = ()
@@ -102,24 +102,33 @@ def read_gavel(
         reading.rows += 1
         names = names or FORMS.get(len(fields), SEVEN)
         if len(fields) != len(names):
-            wanted = "7 or 10" if reading.rows == 1 else f"the {len(names)} of the first line"
+            first = f"{', '.join(map(str, [*FORMS][:-1]))} or {[*FORMS][-1]}"
+            wanted = first if reading.rows == 1 else f"the {len(names)} of the first line"
             raise reading.error(place, f"{len(fields)} columns, not {wanted}")
+        if speed is None and "duration" not in names:
+            raise ValueError(
+                f"{path}: a Gavel trace has steps and no run times: pass steps_per_second, the "
+                "path of a CSV (job_type,steps_per_second) or of simulation_throughputs.json, or "
+                "a mapping"
+            )
         row = TextRow(reading, place, dict(zip(names, fields, strict=True)))
-        _read_job(reading, row, speed, table)
+        _read_job(reading, row, speed, table, timed="duration" in row and steps_per_second is None)
     if table is None:
         return reading.trace()
     text = f"speeds on {', '.join(table.models)} by {table.path.name}"
     return reading.trace(notes=[text if steps_per_second else f"{text}, run times on {model}"])
 
 
-def _read_job(reading: Reading, row: TextRow, speed: Lookup, table: SpeedTable | None) -> None:
+def _read_job(
+    reading: Reading, row: TextRow, speed: Lookup | None, table: SpeedTable | None, *, timed: bool
+) -> None:
     steps, gpus = row.number("total_steps"), row.count("gpus")
     weight = _positive(row, "priority") if "priority" in row else 1.0
     arrival = row.number("arrival")
-    duration, more = steps, dict[str, Any]()
-    if steps and gpus:
+    duration, more = row.number("duration") if timed else steps, dict[str, Any]()
+    if duration and gpus and speed is not None:
         own = _speed(row, gpus, speed)
-        duration = steps / own
+        duration = duration if timed else duration / own
         if table is not None:
             more["speeds"] = _relative(row, gpus, table.of(row["job_type"], gpus), own)
     reading.offer(row.place, f"row{reading.rows}", arrival, duration, gpus, weight=weight, **more)

@@ -98,6 +98,8 @@ def read_philly_json(path: str | Path, *, work: Work = "attempts") -> Trace:
     Notes
     -----
     - Clock: ``submitted_time``, ``YYYY-MM-DD HH:MM:SS``; time 0 is the first one kept.
+    - Attempts count in the order of their times, whatever the order of the list; those that
+      overlap count in full, and when such a job ran is not kept.
     - GPUs: the log has no demand; it is the number of GPUs listed in ``detail`` of the first
       attempt that lists any.
     - Skipped and counted, in this order: unknown submission; no attempt (never scheduled, GPUs
@@ -124,6 +126,7 @@ def _read_job(reading: Reading, place: str, record: Any, work: Work) -> None:
         _attempt(reading, f"{place}.attempts[{k}]", attempt)
         for k, attempt in enumerate(record["attempts"])
     ]
+    attempts.sort(key=lambda attempt: attempt[1] or attempt[2] or datetime.max)
     gpus = next((count for count, _, _ in attempts if count), 0)
     reason = _unusable(submitted, attempts, gpus)
     runs = [(start, end) for _, start, end in attempts]

@@ -21,6 +21,7 @@ __all__ = [
     "UNTRIED",
     "Preset",
     "read_acme",
+    "read_alibaba_dlrm",
     "read_alibaba_pai",
     "read_alibaba_spot",
     "read_supercloud",
@@ -115,6 +116,39 @@ def read_acme(path: str | Path) -> Trace:
     (8, 90, '2023-03-01 00:00:00 UTC')
     """
     return _read(path, PRESETS["acme"])
+
+
+def read_alibaba_dlrm(path: str | Path) -> Trace:
+    """Read Alibaba's inference instances of 2025 (documented format, not tried on real rows).
+
+    L. Yang et al., "GPU-Disaggregated Serving for Deep Learning Recommendation Models at Scale",
+    NSDI 2025; columns as in https://github.com/alibaba/clusterdata
+    (``cluster-trace-gpu-v2025/README.md``).
+
+    Parameters
+    ----------
+    path : str or Path
+        ``disaggregated_DLRM_trace.csv``, plain or gzip.
+
+    Returns
+    -------
+    Trace
+        Its jobs are instances of services, whose users are the applications.
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_csv`.
+
+    Notes
+    -----
+    - GPUs: ``gpu_request``; instances on nodes for processors (CN) have none, and are skipped and
+      counted.
+    - Times are seconds since the trace began. Instances that were there before, or outlived the
+      trace, have no times, and are skipped and counted: of most instances with GPUs none is known.
+    - Work: ``deletion_time`` minus ``scheduled_time``.
+    """
+    return _read(path, PRESETS["alibaba-dlrm"])
 
 
 def read_alibaba_pai(path: str | Path) -> Trace:

@@ -189,7 +189,7 @@ class Trace:
             raise ValueError(f"{owner}: jobs are not sorted by release")
 
 
-Reader = Callable[[str | Path], Trace]
+Reader = Callable[..., Trace]
 Moment = datetime | float | None
 
 
@@ -421,8 +421,12 @@ class Reading:
         return [f"{what} of the jobs: {listed}"]
 
 
-# What logs write for a value that they do not know.
-UNKNOWN = frozenset(("", "None", "null", "NA", "N/A", "NULL", "Unknown"))
+#: what logs, Slurm, kubectl, Go, pandas, R, MySQL and spreadsheets write for no value
+NOTHING = r"""
+    - -- \N NA N/A n/a #N/A <NA> NaN nan NAN -nan NaT None none NONE null Null NULL nil <nil>
+    <none> Unknown unknown UNKNOWN <unknown> undefined
+"""
+UNKNOWN = frozenset(("", *NOTHING.split()))
 EPOCH = datetime(1970, 1, 1)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 

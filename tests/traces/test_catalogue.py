@@ -32,7 +32,7 @@ def test_each_trace_is_told_apart_and_has_a_reader() -> None:
 
 def test_every_preset_and_published_format_is_there() -> None:
     read = {trace.reader.split()[0] for trace in TRACES if trace.reader}
-    assert read == set(READERS) - {"auto", "csv", "parquet", "sacct"}
+    assert read == set(READERS) - {"auto", "csv", "json", "parquet", "sacct"}
 
 
 def made(text: str) -> KnownTrace:

@@ -64,6 +64,17 @@ def test_steps_become_seconds(tmp_path: Path, form: Any) -> None:
     assert str(trace.report) == "4 rows read, 4 jobs; out of order: 1 [line 2], sorted"
 
 
+def test_twelve_columns_have_run_times(tmp_path: Path) -> None:
+    line = f"{A}\tpython3 main.py\tfolder\t-n\t1\t40\t2\taccordion\t3\t-1.000000\t720.5\t4825"
+    path = text(tmp_path / "x.trace", line)
+    wanted = Job(id="row1", gpus=2, work=721, weight=3.0)
+    assert read_gavel(path).jobs == (wanted,)
+    assert read_gavel(path, steps_per_second=SPEEDS).jobs[0].work == 10
+    (tmp_path / "t.csv").write_text(f"job_type,model,speed\n{A},v100,4\n{A},k80,1\n")
+    (job,) = read_gavel(path, speeds=tmp_path / "t.csv").jobs
+    assert (job.work, dict(job.speeds)) == (721, {"v100": 1.0, "k80": 0.25})
+
+
 def test_priorities_become_weights(tmp_path: Path) -> None:
     path = text(tmp_path / "x.trace", ten(priority=2.5), ten())
     assert [job.weight for job in read_gavel(path, steps_per_second=SPEEDS).jobs] == [2.5, 1.0]
@@ -92,9 +103,9 @@ def test_a_job_without_gpus_needs_no_speed(tmp_path: Path) -> None:
 
 
 BAD = {
-    "six": (["a\tb\tc\td\te\tf"], "line 1: 6 columns, not 7 or 10"),
-    "eight": ([seven() + "\t1"], "line 1: 8 columns, not 7 or 10"),
-    "spaces": ([seven().replace("\t", " ")], "line 1: 1 columns, not 7 or 10"),
+    "six": (["a\tb\tc\td\te\tf"], "line 1: 6 columns, not 7, 10 or 12"),
+    "eight": ([seven() + "\t1"], "line 1: 8 columns, not 7, 10 or 12"),
+    "spaces": ([seven().replace("\t", " ")], "line 1: 1 columns, not 7, 10 or 12"),
     "mixed": ([seven(), ten()], "line 2: 10 columns, not the 7 of the first line"),
     "mixed back": ([ten(), "", seven()], "line 3: 7 columns, not the 10 of the first line"),
     "priority": ([ten(priority=0)], "line 1: priority='0' is not above 0"),

@@ -142,6 +142,23 @@ def test_the_first_attempt_with_gpus_tells_the_demand(tmp_path: Path) -> None:
     assert trace.report.skipped == {"no GPUs in any attempt": 1}
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+def test_attempts_may_be_listed_in_any_order(tmp_path: Path, order: list[int]) -> None:
+    attempts = [
+        attempt("01:10:00", "01:40:00", 2),
+        attempt("01:20:00", "01:30:00", 4),
+        attempt(None, "01:35:00", 8),
+    ]
+    path = log(tmp_path / "x.json", [entry("a", *(attempts[i] for i in order))])
+    (job,) = read_philly_json(path, work="span").jobs
+    assert (job.gpus, job.work) == (2, 1800)
+    assert read_philly_json(path).report.skipped == {"incomplete times": 1}
+    path = log(tmp_path / "x.json", [entry("a", *(attempts[i] for i in order if i < 2))])
+    trace = read_philly_json(path)
+    assert (trace.jobs[0].gpus, trace.jobs[0].work) == (2, 1800 + 600)
+    assert trace.rows[0].start is None
+
+
 UNUSABLE = {
     "no submission": (entry("x", *LOG[0]["attempts"], submitted_time="None"), "unknown submission"),
     "null submission": (entry("x", *LOG[0]["attempts"], submitted_time=None), "unknown submission"),

@@ -41,7 +41,20 @@ time_end,tres_alloc,tres_req
 13,0,72,5,1,1612137620,1612137620,1612137620,1612137630,"1=40,2=85000,4=1,5=40","1=40"
 14,0,72,6,1,1612137630,1612137630,1612137630,1612137650,"1=20,4=1,1001=1","1=20,1001=1"
 """
-FILES = {"acme": KALOS, "alibaba-pai": PAI, "alibaba-spot": SPOT, "supercloud": MIT}
+DLRM = """instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,\
+rdma_limit,memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,\
+creation_time,scheduled_time,deletion_time
+i_1,HN,app_3,12,12,1,1,25,25,120.0,120.0,640.0,800.0,8,,,
+i_2,CN,app_4,64,64,0,0,1,1,320.0,320.0,255.0,300.0,-1,50.0,50.0,90.0
+i_3,HN,app_3,12,12,2,2,25,25,120.0,120.0,640.0,800.0,8,40.0,45.0,105.0
+"""
+FILES = {
+    "acme": KALOS,
+    "alibaba-dlrm": DLRM,
+    "alibaba-pai": PAI,
+    "alibaba-spot": SPOT,
+    "supercloud": MIT,
+}
 
 
 def write(folder: Path, name: str) -> Path:
@@ -92,6 +105,12 @@ def test_tasks_of_pai_have_percent_of_gpus(tmp_path: Path) -> None:
     named.write_text(f"{header}gpu_type\n{PAI}")
     assert traces.read_alibaba_pai(named).jobs == trace.jobs
     assert read_auto(named).jobs == trace.jobs
+
+
+def test_instances_that_outlive_the_trace_have_no_times(tmp_path: Path) -> None:
+    trace = traces.read_alibaba_dlrm(write(tmp_path, "alibaba-dlrm"))
+    assert trace.jobs == (Job(id="i_3", gpus=2, user="app_3", work=60),)
+    assert dict(trace.report.skipped) == {"unknown submission": 1, "no GPUs": 1}
 
 
 def test_spot_jobs_are_gangs_of_workers_on_the_model_they_asked_for(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_every_row_is_a_job_or_is_counted(
 @ANY
 def test_the_report_names_the_rows(tmp_path: Path, name: str) -> None:
     report = read(tmp_path, name, FORMATS[name].write(SEVERAL)).report
-    offset = {"alibaba-pai": 1, "gavel": 1, "philly-json": 0}.get(name, 2)
+    offset = {"alibaba-pai": 1, "gavel": 1, "json": 1, "philly-json": 0}.get(name, 2)
     rows = [f"job[{i}]" if name == "philly-json" else f"line {i + offset}" for i in range(4)]
     assert report.places == {
         FORMATS[name].zero: (rows[1],),
@@ -109,7 +109,7 @@ def test_auto_recognises_it(tmp_path: Path, name: str) -> None:
 @ANY
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_file_is_refused(tmp_path: Path, name: str, text: str) -> None:
-    message = "not JSON" if name == "philly-json" else "line 1: the file is empty"
+    message = "not JSON" if "json" in name else "line 1: the file is empty"
     with pytest.raises(ValueError, match=f"log: .*{message}"):
         read(tmp_path, name, text)
 
@@ -196,7 +196,7 @@ def test_an_error_of_the_arithmetic_costs_no_second(tmp_path: Path) -> None:
     assert [(job.release, job.work) for job in jobs] == [(0, 249), (123, 60)]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "philly-json"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if "json" not in name])
 @pytest.mark.parametrize("number", ["1_0", "\u0663"])
 def test_numbers_are_plain_digits(tmp_path: Path, name: str, number: str) -> None:
     """Python reads both; a log that has them is damaged."""

@@ -58,5 +58,51 @@ def test_jobs_of_every_final_status_are_kept(tmp_path: Path, status: int) -> Non
     assert len(read_swf(log(tmp_path / "x.swf", row(status=status))).jobs) == 1
 
 
+VARIANTS = {
+    "fewer fields": (row().rsplit(" ", 1)[0], "lines of 17 fields, not 18: 1, the missing ones"),
+    "five fields": ("1 0 0 60 4", "lines of 5 fields, not 18: 1, the missing ones are unknown"),
+    "more fields": (f"{row()} 7 x", "lines of 20 fields, not 18: 1, the others are not read"),
+    "not a number": (row(cpu="nan", memory="nan", wait="nan"), ""),
+    "below 0": (row(requested_time=-2, wait=-5, think=-9), ""),
+    "words": (row(think="x", executable="-"), ""),
+    "a point": (" ".join(f"{field}.0" for field in row().split()), ""),
+}
+
+
+@pytest.mark.parametrize("what", VARIANTS)
+def test_fields_that_are_not_used_do_not_matter(tmp_path: Path, what: str) -> None:
+    line, note = VARIANTS[what]
+    trace = read_swf(log(tmp_path / "x.swf", line, header="# made up\n"))
+    assert [(job.id, job.gpus, job.work, job.limit) for job in trace.jobs] == [("1", 4, 60, None)]
+    assert [found[: len(note)] for found in trace.report.notes] == [note] * bool(note)
+
+
+def test_a_line_has_at_least_five_fields(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="line 5: 4 fields, a line has 5 to 18"):
+        read_swf(log(tmp_path / "x.swf", "1 0 0 60"))
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["1356996147", "1356996147 (Tue Jan 1 2013)", "1356996147.0", " 1356996147\t; midnight"],
+)
+@pytest.mark.parametrize("sign", "#;")
+def test_a_start_may_be_explained(tmp_path: Path, start: str, sign: str) -> None:
+    path = log(tmp_path / "x.swf", row(submit=60), header=f"{sign} UnixStartTime: {start}\n")
+    assert read_swf(path).origin == "2012-12-31 23:23:27 UTC"
+
+
+def test_submissions_may_be_since_1970(tmp_path: Path) -> None:
+    rows = row(job=1, submit=1356996147), row(job=2, submit=1356996157)
+    trace = read_swf(log(tmp_path / "x.swf", *rows, header=""))
+    assert (trace.origin, trace.jobs[1].release) == ("2012-12-31 23:22:27 UTC", 10)
+
+
+def test_limits_and_predecessors_are_kept(tmp_path: Path) -> None:
+    rows = row(job=1, requested_time=90.5), row(job=2, preceding=1), row(job=3, preceding=3)
+    jobs = read_swf(log(tmp_path / "x.swf", *rows)).jobs
+    assert [(job.limit, job.after) for job in jobs] == [(91, ()), (None, ("1",)), (None, ())]
+
+
 def test_a_log_without_jobs_is_legal(tmp_path: Path) -> None:
     assert read_swf(log(tmp_path / "x.swf")).report.read == 0
