@@ -367,8 +367,9 @@ def _window(text: str) -> tuple[int | str, int | str]:
 
 
 def reader_parameters(name: str) -> list[str]:
-    """Return the names of what a reader takes besides the path."""
-    own = list(inspect.signature(find_reader(name)[1]).parameters)[1:]
+    """Return the names of what a reader takes besides the path and the cluster's models."""
+    names = list(inspect.signature(find_reader(name)[1]).parameters)[1:]
+    own = [name for name in names if name != "models"]
     if own != ["options"]:
         return own
     taken = (reader_parameters(other) for other in READERS if other != name)

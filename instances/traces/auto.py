@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from inspect import signature
@@ -175,12 +175,14 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?nan", text, re.I) is not None
 
 
-def read_auto(path: str | Path, **options: Any) -> Trace:
+def read_auto(path: str | Path, *, models: Collection[str] = (), **options: Any) -> Trace:
     """Read a trace in the format by which it is recognised, and note why.
 
     Parameters
     ----------
     path : str or Path
+    models : collection of str
+        GPU models of the cluster, for readers that know columns by them.
     **options
         What the reader of this format takes: columns and tres for the formats csv and parquet, see
         :func:`read_csv`, steps_per_second for gavel, and so on. Where columns are given and the
@@ -204,6 +206,8 @@ def read_auto(path: str | Path, **options: Any) -> Trace:
     for name, value in given.items():
         if name not in takes:
             raise ValueError(f"{path}: {name}={value!r} does not go with its format, {reader}")
+    if "models" in takes:
+        given["models"] = models
     trace = READERS[reader](path, **given)
     notes = (f"format: {reader}, as {reason}", *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))
