@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from crowds import crowd
 from gangsched import Bound, Cluster, Instance, Job, drive, verify_bound
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.waits import longest_waits
@@ -16,28 +17,17 @@ from gangsched.analysis.proofs.model_prices import model_price_bound
 from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate
 from gangsched.formulations.completion_time.problem import CompletionTime
-from gangsched.instances import Node
 from gangsched.registry import policy
 from gangsched.solvers import Fifo
 
 
-def crowd(seed: int, *, models: bool, more: int = 0) -> Instance[Job]:
+def six_gpus(seed: int, *, models: bool, more: int = 0) -> Instance[Job]:
     """Twelve jobs on six GPUs, of two models if asked; `more` GPUs of the last node's model."""
-    rng = np.random.default_rng(seed)
     last = "b" if models else "a"
-    nodes = [Node("n0", 4, "a"), Node("n1", 2, last), *([Node("n2", more, last)] if more else [])]
+    nodes = [(4, "a"), (2, last), *([(more, last)] if more else [])]
     speeds = [{"a": 1.0, "b": 0.5}, {"a": 1.0}, {"a": 0.75, "b": 1.0}] if models else [{}]
-    jobs = [
-        Job(
-            id=f"j{k}",
-            gpus=int(rng.choice([1, 1, 2, 4])),
-            work=int(rng.integers(5, 40)),
-            release=int(rng.integers(0, 30)),
-            speeds=speeds[int(rng.integers(len(speeds)))],
-        )
-        for k in range(12)
-    ]
-    return Instance(Cluster(nodes), [j if j.gpus < 4 else replace(j, speeds={}) for j in jobs])
+    made = crowd(seed, nodes, 12, gangs=(1, 1, 2, 4), work=(5, 40), release=(0, 30), speeds=speeds)
+    return replace(made, jobs=[j if j.gpus < 4 else replace(j, speeds={}) for j in made.jobs])
 
 
 def priced(instance: Instance[Job]) -> Bound:
@@ -57,7 +47,7 @@ def second(proof: dict[str, object], model: int, t: int) -> Fraction:
 
 @pytest.mark.parametrize("models", [False, True])
 def test_worth_is_the_sum_of_the_seconds(models: bool) -> None:
-    proof = dict(priced(crowd(0, models=models)).certificate or {})
+    proof = dict(priced(six_gpus(0, models=models)).certificate or {})
     prices = GpuPrices.of(Bound(0, "", proof))
     assert prices is not None
     for model in range(1 + models):
@@ -70,12 +60,12 @@ def test_worth_is_the_sum_of_the_seconds(models: bool) -> None:
 
 @pytest.mark.parametrize("models", [False, True])
 def test_a_gpu_more_lowers_the_bound_by_its_worth(models: bool) -> None:
-    bound = priced(crowd(1, models=models))
+    bound = priced(six_gpus(1, models=models))
     prices = GpuPrices.of(bound)
     assert prices is not None
     worth = float(prices.worth(int(models), -(10**6), 10**6))
     assert worth > 5
-    more = CompletionTime(crowd(1, models=models, more=1))
+    more = CompletionTime(six_gpus(1, models=models, more=1))
     verify_bound(more, replace(bound, value=bound.value - int(worth) - 1))
     with pytest.raises(InvalidCertificate):
         verify_bound(more, replace(bound, value=bound.value - int(worth) + 2))
@@ -85,7 +75,7 @@ def test_a_gpu_more_lowers_the_bound_by_its_worth(models: bool) -> None:
 def test_prices_of_waits_are_those_of_every_second(models: bool) -> None:
     seen = 0
     for name in ("fifo", "srtf", "ltgf"):
-        instance = crowd(2, models=models)
+        instance = six_gpus(2, models=models)
         bound = priced(instance)
         proof = dict(bound.certificate or {})
         run = drive(instance, policy(name)[1], round_length=5, lease=20, overhead=3)
@@ -120,7 +110,7 @@ def test_prices_of_waits_are_those_of_every_second(models: bool) -> None:
 def test_a_bound_without_prices_has_none() -> None:
     assert GpuPrices.of(None) is None
     assert GpuPrices.of(Bound(3, "shortest remaining first", {"kind": "srpt"})) is None
-    instance = crowd(0, models=True)
+    instance = six_gpus(0, models=True)
     run = drive(instance, Fifo())
     assert {wait.price for wait in longest_waits(run)} == {None}
     one = GpuPrices(np.array([0, 1]), np.array([[1.0]]))

@@ -6,10 +6,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gangsched as gs
+from crowds import crowd
 from gangsched.analysis.comparing.measures import MEASURES, SHARING, MeasuredJobs
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.comparing.sharing import SharingBounds
@@ -21,25 +21,15 @@ from gangsched.solvers import Fifo, IsolationArea, SmallestArea
 POLICIES: dict[str, Any] = {"fifo": Fifo(), "area": SmallestArea(), "alone": IsolationArea()}
 
 
-def crowd(weights: tuple[float, ...] = (1.0, 2.0, 1.0), jobs: int = 60) -> Instance[Job]:
-    rng = np.random.default_rng(3)
+def of_users(weights: tuple[float, ...] = (1.0, 2.0, 1.0), jobs: int = 60) -> Instance[Job]:
     users = [User(f"u{k}", weight) for k, weight in enumerate(weights)]
-    rows = [
-        Job(
-            id=f"j{i}",
-            gpus=int(rng.choice([1, 2, 4, 8])),
-            release=int(rng.integers(0, 6000)),
-            work=int(rng.integers(30, 900)),
-            user=f"u{int(rng.integers(0, len(weights)))}",
-        )
-        for i in range(jobs)
-    ]
-    return Instance(Cluster.of_sizes([4, 4]), rows, users)
+    span = {"work": (30, 900), "release": (0, 6000)}
+    return crowd(3, jobs=jobs, gangs=(1, 2, 4, 8), users=users, **span)
 
 
 @pytest.mark.parametrize("effort", ["quick", "standard"])
 def test_what_is_measured_is_bounded(effort: Any) -> None:
-    instance = crowd()
+    instance = of_users()
     found = replay(instance, POLICIES, effort=effort)
     assert set(found.sharing.bounds) == {"sharing", "wait", "stretch"}
     for name, bound in found.sharing.bounds.items():
@@ -60,7 +50,7 @@ def test_what_is_measured_is_bounded(effort: Any) -> None:
 @pytest.mark.parametrize("effort", ["quick", "standard", "full"])
 def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
     """Of every measure; and what contains less effort is no weaker for leaving that out."""
-    rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(crowd(jobs=10).jobs)]
+    rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(of_users(jobs=10).jobs)]
     deadlines = [
         DeadlineJob(id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user,
                     rewards=[(900 + (job.work or 0), 5)])
@@ -68,7 +58,7 @@ def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
     ]  # fmt: skip
     shown = set()
     for jobs in (rows, deadlines):
-        instance = replace(crowd(), jobs=tuple(jobs))
+        instance = replace(of_users(), jobs=tuple(jobs))
         found = replay(instance, {"fifo": Fifo()}, effort=effort)
         able = MeasuredJobs(instance)
         for measure in (*MEASURES, *SHARING):
@@ -103,18 +93,18 @@ def test_jobs_as_soon_as_alone_and_who_is_not() -> None:
 
 
 def test_users_of_many_jobs_stand_apart_where_quotas_are_equal() -> None:
-    instance = crowd((1.0, 1.0), 230)
+    instance = of_users((1.0, 1.0), 230)
     found = replay(instance, {"fifo": Fifo()})
     assert "sharing ratio of large users" in str(found)
     alone = found.rows[0].alone
     sizes = {u: len(jobs) for u, jobs in SharingIncentive(instance).members.items()}
     assert min(sizes.values()) >= 100
     assert alone["user_wait_large"] == alone["user_wait"]
-    assert "large users" not in str(replay(crowd(), {"fifo": Fifo()}))
+    assert "large users" not in str(replay(of_users(), {"fifo": Fifo()}))
 
 
 def test_nothing_is_said_of_one_user_or_unequal_gpus() -> None:
-    instance = crowd((1.0,))
+    instance = of_users((1.0,))
     found = replay(instance, {"fifo": Fifo()})
     assert found.sharing == SharingBounds()
     assert "user stretch" not in str(found)

@@ -12,6 +12,7 @@ import pytest
 
 import gangsched as gs
 from corrupted import corrupted
+from crowds import crowd
 from few import each_seed
 from gangsched.analysis.proofs.user_prices import user_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
@@ -155,7 +156,7 @@ def test_malformed_certificates(limit: float | None, change: dict[str, Any], tex
 
 @pytest.mark.slow
 def test_efforts_are_no_worse_than_the_one_before() -> None:
-    problem = SharingIncentive(crowd(), "wait")
+    problem = SharingIncentive(sixty(), "wait")
     values = [gs.bound(problem, effort) for effort in ("quick", "standard", "full")]  # type: ignore[arg-type]
     assert values[0].value < values[1].value <= values[2].value
     assert gs.bound(problem, "standard") == values[1]
@@ -163,26 +164,15 @@ def test_efforts_are_no_worse_than_the_one_before() -> None:
         verify_bound(problem, value)
 
 
-def crowd(jobs: int = 60) -> Instance[Job]:
+def sixty() -> Instance[Job]:
     """Three users on eight GPUs, who wait alone too."""
-    rng = np.random.default_rng(3)
-    users = [User("u"), User("v", 2.0), User("w")]
-    rows = [
-        Job(
-            id=f"j{i}",
-            gpus=int(rng.choice([1, 2, 4, 8])),
-            release=int(rng.integers(0, 6000)),
-            work=int(rng.integers(30, 900)),
-            user=str(rng.choice(["u", "v", "w"])),
-        )
-        for i in range(jobs)
-    ]
-    return Instance(Cluster.of_sizes([4, 4]), rows, users)
+    users, span = [User("u"), User("v", 2.0), User("w")], {"work": (30, 900), "release": (0, 6000)}
+    return crowd(3, jobs=60, gangs=(1, 2, 4, 8), users=users, **span)
 
 
 def test_it_is_the_price_bound_where_no_user_counts() -> None:
     """With a limit that says nothing, it is about the bound of the sum of flow times."""
-    instance = crowd()
+    instance = sixty()
     flow = gs.bound(gs.formulations.CompletionTime(instance, "flow"), "standard").value
     found = user_bound(SharingIncentive(instance, "stretch", 1e6), rounds=400).value
     assert 0.98 * flow <= found <= user_order(SharingIncentive(instance, "stretch", 1e6)).objective

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crowds import crowd
 from gangsched import Cluster, Instance, Job, drive
 from gangsched.analysis.driving import waits
 from gangsched.analysis.driving.idle import fits_somewhere
 from gangsched.analysis.driving.metrics.users import user_fair_time
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.analysis.driving.waits import REASONS, longest_waits
-from gangsched.instances import Node, Schedule, Segment, User
+from gangsched.instances import Schedule, Segment, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo
 
@@ -22,25 +23,13 @@ POLICIES = ("fifo", "srtf", "ltgf", "tiresias-l", "themis-greedy", "gandiva-fair
 RULES = {"round_length": 5, "lease": 20, "overhead": 3}
 
 
-def crowd(seed: int, *, models: bool = False) -> Instance[Job]:
+def nine_gpus(seed: int, *, models: bool = False) -> Instance[Job]:
     """Ten jobs of three users on nine GPUs of nodes of 4, 4 and 1."""
-    rng = np.random.default_rng(seed)
-    nodes = [
-        Node(id=f"n{k}", gpus=g, model="ab"[models and k == 1]) for k, g in enumerate((4, 4, 1))
-    ]
-    speeds = [{"a": 1.0}, {"a": 1.0, "b": 0.5}] if models else [{}]
-    jobs = [
-        Job(
-            id=f"j{k}",
-            gpus=int(rng.choice([1, 1, 2, 3, 4])),
-            work=int(rng.integers(5, 40)),
-            release=int(rng.integers(0, 30)),
-            user="uvw"[int(rng.integers(3))],
-            speeds=speeds[int(rng.integers(len(speeds)))],
-        )
-        for k in range(10)
-    ]
-    return Instance(Cluster(nodes), jobs, [User(id=name) for name in "uvw"])
+    return crowd(
+        seed, [(4, "a"), (4, "ab"[models]), (1, "a")], 10, gangs=(1, 1, 2, 3, 4), work=(5, 40),
+        release=(0, 30), users=[User(id=name) for name in "uvw"],
+        speeds=[{"a": 1.0}, {"a": 1.0, "b": 0.5}] if models else [{}],
+    )  # fmt: skip
 
 
 def second_by_second(run: Run, job: int) -> Counter[str]:
@@ -118,7 +107,7 @@ def second_by_second(run: Run, job: int) -> Counter[str]:
 def test_reasons_are_those_of_every_second(name: str, models: bool) -> None:
     seen: Counter[str] = Counter()
     for seed in range(2):
-        run = drive(crowd(seed, models=models), policy(name)[1], **RULES)
+        run = drive(nine_gpus(seed, models=models), policy(name)[1], **RULES)
         waits = longest_waits(run, 12)
         assert [w.seconds for w in waits] == sorted((w.seconds for w in waits), reverse=True)
         for wait in waits:
@@ -135,7 +124,7 @@ def test_every_reason_occurs() -> None:
     seen: Counter[str] = Counter()
     for name in POLICIES:
         for seed in range(8):
-            for wait in longest_waits(drive(crowd(seed), policy(name)[1], **RULES)):
+            for wait in longest_waits(drive(nine_gpus(seed), policy(name)[1], **RULES)):
                 seen.update({k: s for k, s in wait.reasons.items() if s})
     assert set(seen) == set(REASONS)
 
@@ -157,7 +146,7 @@ def test_gangs_that_may_spread_are_not_fragmented() -> None:
 
 
 def test_segments_may_stand_in_any_order() -> None:
-    run = drive(crowd(3), policy("srtf")[1], **RULES)
+    run = drive(nine_gpus(3), policy("srtf")[1], **RULES)
     mixed = np.random.default_rng(0).permutation(len(run.schedule)).tolist()
     schedule = Schedule.of(list(run.schedule)[i] for i in mixed)
     assert np.any(np.diff(schedule.end) < 0)
@@ -165,7 +154,7 @@ def test_segments_may_stand_in_any_order() -> None:
 
 
 def test_few_jobs_at_a_time_have_the_same_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = drive(crowd(1), policy("ltgf")[1], **RULES)
+    run = drive(nine_gpus(1), policy("ltgf")[1], **RULES)
     whole = longest_waits(run, 10)
     assert len(whole) > 3
     monkeypatch.setattr(waits, "CELLS", 1)

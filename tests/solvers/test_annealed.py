@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowds import crowd
 from gangsched.analysis.comparing.measures import least_times
 from gangsched.analysis.proofs.user_prices import tried
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.sharing_incentive import SharingIncentive
-from gangsched.instances import Cluster, Instance, Job, Node, User
+from gangsched.instances import User
 from gangsched.solvers.ours import annealed
 from gangsched.solvers.ours.annealed import (
     Annealing,
@@ -31,19 +32,14 @@ SUMS = [measure for measure in MEASURES if measure != "makespan"]
 TABLE = [{"a": 4.0, "b": 2.0}, {"a": 1.5, "b": 1.0}, {"b": 0.7}, {"a": 0.3}]
 
 
-def crowd(seed: int, jobs: int = 60, models: str = "") -> CompletionTime:
-    rng = np.random.default_rng(seed)
-    some = [
-        Job(
-            id=f"j{k}", gpus=int(rng.choice([1, 2, 4, 8])), work=int(rng.integers(20, 400)),
-            release=int(rng.integers(0, 90) * 10), user="uvw"[rng.integers(3)],
-            speeds=TABLE[rng.integers(4)] if models else {},
-        )
-        for k in range(jobs)
-    ]  # fmt: skip
-    nodes = [Node(f"{model}{size}", size, model) for model in models or "a" for size in (8, 4)]
-    some.sort(key=lambda job: job.release)
-    return CompletionTime(Instance(Cluster(nodes), some, [User(u) for u in "uvw"]), "flow")
+def waiting(seed: int, jobs: int = 60, models: str = "") -> CompletionTime:
+    nodes = [(size, model) for model in models or "a" for size in (8, 4)]
+    made = crowd(
+        seed, nodes, jobs, gangs=(1, 2, 4, 8), work=(20, 400), release=(0, 90),
+        users=[User(u) for u in "uvw"], speeds=TABLE if models else [{}],
+    )  # fmt: skip
+    spread = [replace(job, release=10 * job.release) for job in made.jobs]
+    return CompletionTime(replace(made, jobs=sorted(spread, key=lambda job: job.release)), "flow")
 
 
 def cost(problem: CompletionTime, run: Any) -> Any:
@@ -136,7 +132,7 @@ def test_what_a_change_reaches_is_all_that_changes(
 ) -> None:
     """The cost that tries add up is that of a plain simulation with the keys that are left."""
     problem, ended, how = (
-        crowd(seed, models=models),
+        waiting(seed, models=models),
         recorded(monkeypatch),
         Annealing(1_000, seed=seed),
     )
@@ -156,7 +152,7 @@ def test_what_a_change_reaches_is_all_that_changes(
 
 @pytest.mark.parametrize("reading", ["sharing", "wait", "stretch"])
 def test_the_worst_user_gains(reading: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = SharingIncentive(crowd(5).instance, reading)
+    problem = SharingIncentive(waiting(5).instance, reading)
     begun, ended = tried(problem, 3).best, recorded(monkeypatch)
     run = annealed_users(problem, begun, how=Annealing(1_000))
     for scale, own, costs, total in ended[::4]:
@@ -171,12 +167,12 @@ def test_the_worst_user_gains(reading: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_same_seed_gives_the_same_run_and_others_others() -> None:
-    runs = [annealed_run(crowd(1), how=Annealing(600, seed=seed)) for seed in (3, 3, 4)]
+    runs = [annealed_run(waiting(1), how=Annealing(600, seed=seed)) for seed in (3, 3, 4)]
     assert runs[0].ends.tolist() == runs[1].ends.tolist() != runs[2].ends.tolist()
 
 
 def test_limits_are_kept_and_progress_is_told() -> None:
-    problem = crowd(2)
+    problem = waiting(2)
     listed = cost(problem, run_pool(problem))
     assert cost(problem, annealed_run(problem, how=Annealing(10**9, time_limit=0.3))) < listed
     assert cost(problem, annealed_run(problem, how=Annealing(10**9, work=1e6))) < listed
@@ -188,7 +184,7 @@ def test_limits_are_kept_and_progress_is_told() -> None:
 
 @pytest.mark.parametrize("kind", ["pool", "models", "users"])
 def test_ctrl_c_keeps_the_best_so_far(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, ended = crowd(2, models="ab" * (kind == "models")), recorded(monkeypatch)
+    problem, ended = waiting(2, models="ab" * (kind == "models")), recorded(monkeypatch)
 
     def stop(tries: int, best: float) -> None:
         if len(ended) == 9:
@@ -215,9 +211,9 @@ def test_ctrl_c_keeps_the_best_so_far(kind: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("models", ["", "ab"])
 def test_full_effort_shows_it_and_the_makespan_is_refused(models: str) -> None:
-    problem = crowd(3, jobs=20, models=models)
+    problem = waiting(3, jobs=20, models=models)
     with pytest.raises(ValueError, match="makespan"):
-        annealed_run(CompletionTime(crowd(3).instance, "makespan"))
+        annealed_run(CompletionTime(waiting(3).instance, "makespan"))
     listed, found = (least_times(problem, None, effort) for effort in ("quick", "full"))
     assert found.objective < listed.objective
     assert "annealed" in found.order

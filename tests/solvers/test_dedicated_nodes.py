@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,19 +11,21 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from crowds import with_deadlines
 from driven import profiles
 from few import but
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Schedule, User
+from gangsched.instances import Cluster, Instance, Job, Node, Schedule, User
 from gangsched.solvers import Profiled, Profiler, Sjf
 from gangsched.solvers.information import PROFILERS
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State
 from reference_driver import drive
 
 SIZES, REST = [4, 4, 4], [4, 4]
+workload = partial(with_deadlines, sizes=SIZES, users=[User("u"), User("v", 2.0)])
 #: policies that look at no age of a job: by orders, repacking, plans, starts, elastic gangs
 ALIKE = (
     *("sjf", "srtf", "easy", "conservative", "smallest-area", "allox", "serverfilling-srpt"),
@@ -33,24 +36,6 @@ OTHERS = (
     *("value-density", "themis", "finish-time-fairness", "min-total-duration", "three-sigma"),
     "isolation-area",
 )
-
-
-def workload(seed: int = 0, jobs: int = 24) -> Instance[DeadlineJob]:
-    """Jobs that wait for GPUs and to be profiled, of two users."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for i in range(jobs):
-        work, release = int(rng.integers(100, 2_000)), int(rng.integers(0, 3_000))
-        due = int(work * rng.uniform(1.1, 2)) + 600
-        rewards = [(due, 100), (2 * due, 20)][: int(rng.integers(0, 3))]
-        gpus, user = int(rng.choice([1, 1, 2, 4, 8])), "uv"[int(rng.random() < 0.4)]
-        made.append(
-            DeadlineJob(
-                id=f"{i}", gpus=gpus, work=work, release=release, rewards=rewards, user=user
-            )
-        )
-    users = [User(id="u", weight=1.0), User(id="v", weight=2.0)]
-    return Instance(Cluster.of_sizes(SIZES), made, users)
 
 
 def setting(name: str, dedicated: int = 1, **more: Any) -> Profiled:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from crowds import with_deadlines
 from driven import profiles
 from few import each
 from gangsched import registry
@@ -31,26 +32,13 @@ POLICIES = (
 )
 
 
-def workload(seed: int = 0, jobs: int = 24) -> Instance[DeadlineJob]:
-    """Jobs of which some wait for others, with deadlines and without."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for i in range(jobs):
-        work, release = int(rng.integers(100, 2_000)), int(rng.integers(0, 3_000))
-        due = int(work * rng.uniform(1.1, 2)) + 600
-        rewards = [(due, 100), (2 * due, 20)][: int(rng.integers(0, 3))]
-        gpus = int(rng.choice([1, 1, 2, 4, 8]))
-        made.append(DeadlineJob(id=f"{i}", gpus=gpus, work=work, release=release, rewards=rewards))
-    return Instance(Cluster.of_sizes([4, 4]), made)
-
-
 # --- runs ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("setting", ["profiled", "estimated"])
 @pytest.mark.parametrize("name", each(2, POLICIES))
 def test_runs_keep_the_rules_and_go_on_from_checkpoints(name: str, setting: str) -> None:
-    instance = workload()
+    instance = with_deadlines()
     full = f"{name}:{setting}"
     run = gs.drive(instance, full, seed=3)
     assert run.records.finished.all()
@@ -66,7 +54,7 @@ def test_runs_keep_the_rules_and_go_on_from_checkpoints(name: str, setting: str)
 
 @pytest.mark.parametrize("name", ["sjf", "edf", "optimus"])
 def test_skipping_rounds_changes_nothing(name: str) -> None:
-    instance = workload(1)
+    instance = with_deadlines(1)
     for setting in ("profiled", "estimated"):
         run = gs.drive(instance, f"{name}:{setting}")
         assert gs.drive(instance, f"{name}:{setting}", skip=False) == run
@@ -74,7 +62,7 @@ def test_skipping_rounds_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_job_pays_once_before_its_work(name: str) -> None:
-    instance = workload()
+    instance = with_deadlines()
     run = gs.drive(instance, f"{name}:profiled")
     paid = profiles(run)
     assert sorted(job for job, *_ in paid) == list(range(len(instance.jobs)))
@@ -186,7 +174,7 @@ class Spy:
 
 
 def test_nobody_sees_a_run_time_before_its_job_was_profiled() -> None:
-    instance, noted = workload(2), list[Any]()
+    instance, noted = with_deadlines(2), list[Any]()
     run = drive(instance, Profiled(policy=Spy(noted)))
     known_from = {job: end for job, _, end, _ in profiles(run)}
     assert len(noted) > 20
@@ -201,7 +189,7 @@ def test_nobody_sees_a_run_time_before_its_job_was_profiled() -> None:
 
 
 def test_run_times_change_nothing_before_they_are_profiled() -> None:
-    instance = workload(3)
+    instance = with_deadlines(3)
     whole = gs.drive(instance, "srtf:profiled")
     job, _, known, _ = sorted(profiles(whole), key=lambda one: one[2])[len(instance.jobs) // 2]
     jobs = list(instance.jobs)
@@ -216,7 +204,7 @@ def test_run_times_change_nothing_before_they_are_profiled() -> None:
 
 
 def test_estimates_err_by_job_until_it_is_complete() -> None:
-    instance, noted = workload(4), list[Any]()
+    instance, noted = with_deadlines(4), list[Any]()
     policy = Estimated(policy=Spy(noted), size=0.5, seed=7)
     run = drive(instance, policy)
     true = [job.work or 0 for job in instance.jobs]
@@ -260,7 +248,7 @@ def test_the_error_is_that_of_duration_estimates() -> None:
 
 
 def test_no_error_is_being_told() -> None:
-    instance = workload(5)
+    instance = with_deadlines(5)
     told = gs.drive(instance, "edf")
     run = drive(instance, Estimated(policy=registry.policy("edf")[1], size=0.0))
     assert (run.schedule, run.events) == (told.schedule, told.events)
@@ -270,7 +258,7 @@ def test_no_error_is_being_told() -> None:
 
 
 def test_runs_say_their_setting() -> None:
-    instance = workload(6, jobs=6)
+    instance = with_deadlines(6, jobs=6)
     run = gs.drive(instance, "edf:estimated", seed=4)
     assert (run.policy, run.information, run.seed) == ("edf:estimated", "estimated", 4)
     assert run.parameters["policy"]["kind"] == "EarliestDeadline"
@@ -291,7 +279,7 @@ def test_policies_that_are_no_dataclass_have_equal_runs() -> None:
         def decide(self, state: State) -> Decision:
             return Decision(order=state.waiting)
 
-    one, other = (drive(workload(7), Profiled(policy=Plain())) for _ in range(2))
+    one, other = (drive(with_deadlines(7), Profiled(policy=Plain())) for _ in range(2))
     assert one.parameters["policy"] == {"kind": "Plain"}
     assert one.digest() == other.digest()
 
@@ -309,7 +297,7 @@ def test_a_session_that_cannot_be_saved_is_not_resumed(caplog: Any) -> None:
             self.seen += 1
             return Decision(order=state.waiting)
 
-    part = drive(workload(7), Profiled(policy=Remembers()), until=900)
+    part = drive(with_deadlines(7), Profiled(policy=Remembers()), until=900)
     assert part.checkpoint is None
     assert "'remembers:profiled': this run cannot be resumed" in caplog.text
 
@@ -407,7 +395,7 @@ def test_the_command_line_takes_the_setting_for_all() -> None:
 def test_a_replay_says_how_run_times_were_known() -> None:
     from gangsched.analysis.show.replay_tables import legend
 
-    found = gs.replay(workload(8, jobs=8), ["fifo", "edf:profiled", "edf:estimated", "edf"])
+    found = gs.replay(with_deadlines(8, jobs=8), ["fifo", "edf:profiled", "edf:estimated", "edf"])
     known = [row.information for row in found.rows]
     assert known == ["unknown", "after profiling", "estimated", "known"]
     line = next(line for line in legend(found) if line.startswith("Information"))
@@ -416,7 +404,7 @@ def test_a_replay_says_how_run_times_were_known() -> None:
         "error: edf:estimated; profile new jobs first, and pay for it: edf:profiled; do not use "
         "run times: fifo"
     )
-    alone = gs.replay(workload(8, jobs=8), ["edf:profiled"])
+    alone = gs.replay(with_deadlines(8, jobs=8), ["edf:profiled"])
     all_of_them = "Information: all policies: profile new jobs first, and pay for it; seeds: "
     assert any(line.startswith(all_of_them) for line in legend(alone))
     assert found.profiled is not None  # the bound for those who profile first

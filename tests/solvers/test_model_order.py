@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from crowds import crowd
 from few import each_seed
 from gangsched.analysis.comparing.measures import least_times
 from gangsched.formulations.completion_time.problem import CompletionTime
@@ -18,22 +19,6 @@ from gangsched.solvers.ours.pool import run_pool
 from reference_driver import drive
 
 TABLE = [{"a": 4.0, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 1.25, "c": 1.0}, {"b": 1.0, "c": 0.5}]
-
-
-def crowd(seed: int, jobs: int = 40, measure: str = "flow") -> CompletionTime:
-    rng = np.random.default_rng(seed)
-    nodes = [Node(f"{model}{i}", 4, model) for model in "abc" for i in range(2)]
-    rows = [
-        Job(
-            id=f"j{i}",
-            gpus=int(rng.choice([1, 1, 2, 4, 8])),
-            release=int(rng.integers(0, 3000)),
-            work=int(rng.integers(1, 4000)),
-            speeds=TABLE[int(rng.integers(3))],
-        )
-        for i in range(jobs)
-    ]
-    return CompletionTime(Instance(Cluster(nodes), rows), measure)
 
 
 def reference(problem: CompletionTime, prices: Any) -> list[int]:
@@ -82,7 +67,9 @@ def reference(problem: CompletionTime, prices: Any) -> list[int]:
 
 @each_seed(range(10), plain=4)
 def test_it_is_the_rule_and_a_schedule(seed: int) -> None:
-    problem = crowd(seed, measure=["flow", "completion"][seed % 2])
+    span, nodes = {"work": (1, 4000), "release": (0, 3000)}, [(4, model) for model in "aabbcc"]
+    instance = crowd(seed, nodes, gangs=(1, 1, 2, 4, 8), speeds=TABLE, **span)
+    problem = CompletionTime(instance, ["flow", "completion"][seed % 2])
     prices = model_order.positive(model_order.prices_of(problem)) ** [1.0, 0.7][seed // 2 % 2]
     run = model_order.run_models(problem, prices)
     schedule = model_order.models_schedule(problem, run)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowds import crowd
 from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.run import Run
@@ -19,21 +20,9 @@ from reference_driver import drive
 TAU = 60
 
 
-def crowd(seed: int, sizes: Sequence[int], jobs: int = 14) -> Instance[Job]:
-    rng = np.random.default_rng([3, seed])
-    most = sum(sizes) if len(set(sizes)) == 1 else max(sizes)
-    return Instance(
-        Cluster.of_sizes(sizes),
-        [
-            Job(
-                id=f"j{k}",
-                gpus=min(int(rng.choice([1, 1, 2, 2, 3, 4, 8])), most),
-                work=int(rng.integers(1, 1200)),
-                release=int(rng.integers(0, 900)),
-            )
-            for k in range(jobs)
-        ],
-    )
+def many(seed: int, sizes: Sequence[int], jobs: int = 14) -> Instance[Job]:
+    span = {"work": (1, 1200), "release": (0, 900)}
+    return crowd([3, seed], sizes, jobs, gangs=(1, 1, 2, 2, 3, 4, 8), **span)
 
 
 def by_release(instance: Instance[Job]) -> list[int]:
@@ -185,7 +174,7 @@ SIZES = [4], [4, 4], [2, 4, 3], [4, 4, 4, 4], [8]
 @each_seed(range(15), plain=5)
 def test_easy_is_the_textbook(seed: int, overestimate: float, spread: bool) -> None:
     """In the next round the head may have other nodes in view, on several, and others may pass."""
-    instance = crowd(seed, SIZES[seed % 5])
+    instance = many(seed, SIZES[seed % 5])
     policy, one = Easy(overestimate=overestimate, seed=seed), len(SIZES[seed % 5]) == 1
     run = driven(instance, policy, each_round=one, spread=spread)
     wanted = estimates(instance, overestimate, seed)
@@ -197,7 +186,7 @@ def test_easy_is_the_textbook(seed: int, overestimate: float, spread: bool) -> N
 @pytest.mark.parametrize("overestimate", [0.0, 2.0])
 @each_seed(range(15), plain=5)
 def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float, spread: bool) -> None:
-    instance = crowd(seed, SIZES[seed % 5])
+    instance = many(seed, SIZES[seed % 5])
     run = driven(instance, Conservative(overestimate=overestimate, seed=seed), spread=spread)
     wanted = estimates(instance, overestimate, seed)
     first, reserved = conservative_on_nodes(instance, wanted, spread=spread)
@@ -209,7 +198,7 @@ def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float, sprea
 
 @each_seed(range(5))
 def test_nothing_is_compressed_where_no_job_ends_early(seed: int) -> None:
-    instance = crowd(seed, [4])
+    instance = many(seed, [4])
     run = driven(instance, Conservative())
     assert (run.records.first // TAU).tolist() == compressed_on_a_pool(
         instance, estimates(instance, 0.0, seed)
@@ -270,7 +259,7 @@ class Noting(Easy):
 @each_seed(range(12))
 def test_the_head_starts_by_its_first_shadow_time(seed: int, overestimate: float) -> None:
     sizes = [[8, 8], [4, 4, 4, 4], [2, 4, 8], [8]][seed % 4]
-    instance, policy = crowd(seed, sizes, 30), Noting(overestimate=overestimate, seed=seed)
+    instance, policy = many(seed, sizes, 30), Noting(overestimate=overestimate, seed=seed)
     run = drive(instance, policy, round_length=TAU)
     assert policy.shadow
     for j, at in policy.shadow.items():

@@ -8,34 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowds import crowd
 from few import each_seed
 from gangsched.analysis.driving.check import violations
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.sharing_incentive import alone_flows
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Instance, Job, User
 from gangsched.solvers import IsolationArea, SmallestArea
 from gangsched.solvers.ours.areas.isolation_area_core import advance
 from gangsched.solvers.policy import Decision, Preempts, State
 from reference_driver import drive
 
 
-def crowd(seed: int, users: int = 3, jobs: int = 40) -> Instance[Job]:
-    rng = np.random.default_rng([9, seed])
+def of_users(seed: int, users: int = 3) -> Instance[Job]:
     owners = [User(f"u{k}", 2.0**k) for k in range(users)]
-    return Instance(
-        Cluster.of_sizes([4, 4] if seed % 2 else [3, 5]),
-        [
-            Job(
-                id=f"j{k}",
-                gpus=int(rng.choice([1, 1, 2, 4])),
-                work=int(rng.integers(20, 5000)),
-                release=int(rng.integers(0, 6000)),
-                user=str(rng.choice([user.id for user in owners])) if owners else "",
-            )
-            for k in range(jobs)
-        ],
-        owners,
-    )
+    sizes, span = [4, 4] if seed % 2 else [3, 5], {"work": (20, 5000), "release": (0, 6000)}
+    return crowd([9, seed], sizes, users=owners, **span)
 
 
 # --- alone ----------------------------------------------------------------------------------------
@@ -140,7 +128,7 @@ class Weighed:
 @pytest.mark.parametrize(("power", "size"), [(1.0, 0.5), (4.0, 0.0)])
 @each_seed(range(6))
 def test_it_is_the_formula(seed: int, power: float, size: float) -> None:
-    instance = crowd(seed)
+    instance = of_users(seed)
     run = drive(instance, IsolationArea(power=power, size=size))
     wanted = drive(instance, Weighed(instance, power, size))
     assert violations(run, preempts=Preempts.ALWAYS) == []
@@ -151,10 +139,10 @@ def test_it_is_the_formula(seed: int, power: float, size: float) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_for_one_user_or_without_powers_it_is_smallest_area(seed: int) -> None:
     for users in (0, 1):
-        instance = crowd(seed, users)
+        instance = of_users(seed, users)
         same = drive(instance, IsolationArea()).records.end
         assert same.tolist() == drive(instance, SmallestArea()).records.end.tolist()
-    instance = crowd(seed)
+    instance = of_users(seed)
     ends = drive(instance, IsolationArea(power=0, size=0)).records.end
     assert ends.tolist() == drive(instance, SmallestArea()).records.end.tolist()
     assert ends.tolist() != drive(instance, IsolationArea()).records.end.tolist()

@@ -1,29 +1,14 @@
 from __future__ import annotations
 
-import numpy as np
-
+from crowds import crowd
 from few import each_seed
 from gangsched.analysis.driving.check import violations
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Instance, Job
 from gangsched.solvers import ServerFillingSrpt
 from gangsched.solvers.policy import Decision, Preempts, State
 from reference_driver import drive
 
-
-def crowd(seed: int, sizes: tuple[int, ...], gangs: tuple[int, ...]) -> Instance[Job]:
-    rng = np.random.default_rng([5, seed])
-    return Instance(
-        Cluster.of_sizes(sizes),
-        [
-            Job(
-                id=f"j{k}",
-                gpus=int(rng.choice(gangs)),
-                work=int(rng.integers(20, 1500)),
-                release=int(rng.integers(0, 1500)),
-            )
-            for k in range(25)
-        ],
-    )
+SIZES = [(8,), (4, 4), (2, 2, 2, 2)]
 
 
 def as_published(instance: Instance[Job], tau: int) -> list[int]:
@@ -53,7 +38,7 @@ def as_published(instance: Instance[Job], tau: int) -> list[int]:
 
 @each_seed(range(8))
 def test_it_is_the_published_one_on_powers_of_two(seed: int) -> None:
-    instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
+    instance = crowd([5, seed], SIZES[seed % 3], 25, gangs=(1, 1, 2, 4, 8))
     run = drive(instance, ServerFillingSrpt(), round_length=20, overhead=0)
     assert violations(run, preempts=Preempts.ALWAYS) == []
     assert run.records.end.tolist() == as_published(instance, 20)
@@ -79,5 +64,5 @@ class Watched(ServerFillingSrpt):
 
 @each_seed(range(8))
 def test_no_gpu_idles_where_gangs_are_powers_of_two(seed: int) -> None:
-    instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
+    instance = crowd([5, seed], SIZES[seed % 3], 25, gangs=(1, 1, 2, 4, 8))
     drive(instance, Watched(), skip=False)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crowds import crowd
 from few import each_seed
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import SmallestArea
@@ -42,26 +43,9 @@ class AllPlaced(SmallestArea):
     jobs: frozenset[int] = frozenset()
 
 
-def crowd(seed: int, sizes: tuple[int, ...], gangs: tuple[int, ...]) -> Instance[Job]:
-    rng = np.random.default_rng(seed)
-    most = max(max(sizes), min(sizes) * len(sizes))
-    return Instance(
-        Cluster.of_sizes(sizes),
-        [
-            Job(
-                id=f"j{k}",
-                gpus=min(int(rng.choice(gangs)), most),
-                work=int(rng.integers(20, 1500)),
-                release=int(rng.integers(0, 1500)),
-            )
-            for k in range(25)
-        ],
-    )
-
-
 @each_seed(range(6))
 def test_powers_of_two_always_find_their_nodes(seed: int) -> None:
-    instance = crowd(seed, [(8, 8, 8), (4,) * 6, (2, 2, 2, 2)][seed % 3], EVEN)
+    instance = crowd(seed, [(8, 8, 8), (4,) * 6, (2, 2, 2, 2)][seed % 3], 25, gangs=EVEN)
     drive(instance, AllPlaced(), skip=False, overhead=[0, 25][seed % 2])
 
 
@@ -119,7 +103,7 @@ def test_one_overdue_job_at_a_time_comes_first() -> None:
 def test_nobody_waits_longer_than_the_guard_and_those_before() -> None:
     """Of what was overdue when it was, everything that came before it, and itself."""
     for seed in range(20):
-        instance = crowd(seed, (4, 4), EVEN)
+        instance = crowd(seed, (4, 4), 25, gangs=EVEN)
         run = drive(instance, SmallestArea(guard=300), overhead=0, round_length=1)
         waits = run.records.end - run.records.release - run.records.work
         order = np.argsort(run.records.release, kind="stable")
