@@ -76,7 +76,8 @@ class _Heuristic:
     """A solver by its place below ``gangsched.solvers``, and the parameters that it runs with.
 
     One that takes no time limit is quick for `most` jobs, and under a limit runs up to as many; the
-    `plain` ones, which need no machine code, also where no time is left.
+    `plain` ones, which need no machine code, also where no time is left. Above `few` jobs it comes
+    after the others, as its time grows faster than theirs.
     """
 
     name: str
@@ -84,6 +85,7 @@ class _Heuristic:
     params: Mapping[str, Any] = field(default_factory=dict)
     most: float = math.inf
     plain: bool = False
+    few: float = math.inf
 
     def runs(self, jobs: int, left: float | None) -> bool:
         """Whether it is to run when so many seconds are left, None for no limit."""
@@ -105,7 +107,7 @@ def _backfilling(order: str) -> _Heuristic:
 
 def _listed(name: str, order: str) -> _Heuristic:
     place = "ours.preemptive_lists.completion_list"
-    return _Heuristic(name, place, {"order": order}, plain=order == "remaining")
+    return _Heuristic(name, place, {"order": order}, plain=order == "remaining", few=300)
 
 
 #: by problem: its heuristics, the quickest first; of equal solutions the first one's is taken
@@ -135,7 +137,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _listed("shortest-remaining", "remaining"),
         _listed("smallest-area", "area"),
         _listed("arrival", "arrival"),
-        _Heuristic("area-order", "ours.pool.area_order", most=10_000),
+        _Heuristic("area-order", "ours.pool.area_order", most=100_000),
         _Heuristic("end-order", "ours.end_order.end_order"),
         _Heuristic("configuration-lp", "ours.configurations.configuration_lp"),
     ),
@@ -144,7 +146,7 @@ PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
         _Heuristic("end-order", "ours.end_order.user_end_order"),
     ),
     DeadlineRewards: (
-        _Heuristic("reward-list", "ours.preemptive_lists.reward_list", plain=True),
+        _Heuristic("reward-list", "ours.preemptive_lists.reward_list", plain=True, few=300),
         _Heuristic("reward-search", "ours.reward_pool.reward_search", most=10_000),
     ),
 }
@@ -191,11 +193,13 @@ class _Known:
         """Run heuristics until one meets the bound."""
         end = time.perf_counter() + (math.inf if self.share is None else self.share)
         values = self.notes["heuristics"] = {}
-        for heuristic in PORTFOLIOS.get(type(self.problem), ()):
+        jobs = len(getattr(self.problem, "jobs", ()))
+        portfolio = PORTFOLIOS.get(type(self.problem), ())
+        for heuristic in sorted(portfolio, key=lambda one: jobs > one.few):
             if self.met:
                 break
             left = None if self.share is None else end - time.perf_counter()
-            if not heuristic.runs(len(getattr(self.problem, "jobs", ())), left):
+            if not heuristic.runs(jobs, left):
                 values[heuristic.name] = "not run: it might take longer than the limit allows"
                 continue
             try:
@@ -359,9 +363,10 @@ def solve_exact(
             info=known.notes,
         )
     except NoModel as error:
-        if params.form is not None or known.solution is None:
+        if params.form is not None or (known.solution is None and known.bound is None):
             raise
-        return known.result(Stop.COMPLETED, note=str(error))
+        stop = Stop.COMPLETED if known.solution is not None else Stop.TIME_LIMIT
+        return known.result(stop, note=str(error))
 
 
 def _by_windows(known: _Known, goal: WindowGoal) -> Result[Any]:

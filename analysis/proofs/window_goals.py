@@ -28,6 +28,7 @@ ROUNDING, OF_UNIT, OF_SUM = 4e-10, 1e-6, 1e-12
 SLACK = 0.01  #: of a unit
 FINEST = 1e-9  #: of the best value, what a unit is at least to be told from rounding
 LIMIT = 5.0  #: seconds of a schedule in whole seconds
+MOST_JOBS = 1_000  #: as the memory grows with their square
 
 
 class WindowGoal(Protocol):
@@ -82,8 +83,9 @@ def goal_of(problem: Any) -> WindowGoal | None:
 
 
 def _fitting(kind: Any, problem: Any, flow: CompletionTime) -> WindowGoal | None:
-    """The goal, where GPUs are equal and all jobs take some time and cost something."""
-    usual = bool(flow.jobs) and not flow.mixed and min(flow.seconds) > 0
+    """The goal, where GPUs are equal and some jobs, all of which take time and cost something."""
+    some = 0 < len(flow.jobs) <= MOST_JOBS
+    usual = some and not flow.mixed and min(flow.seconds) > 0
     if not usual or min(flow.weights) <= 0:
         return None
     goal: WindowGoal = kind(problem, flow)

@@ -188,7 +188,7 @@ class WindowSearch:
             program = WindowProgram(gangs, windows, prices)
             program.climb(*(LATER_CLIMB if prices.own.any() else FIRST_CLIMB), self.left())
             bound, prices = self._proven(program), program.prices
-            if self.closed(bound):
+            if self.closed(bound) or self.late():
                 return bound, []
             narrowed = self._narrowed(program)
             if narrowed is not windows:

@@ -274,7 +274,7 @@ class WindowProgram:
 
     def climb(self, steps: int, step: float, left: float) -> None:
         """Climb prices of pairs, the first step a part of the usual price of a GPU second."""
-        if not self.job.size or self.bound == math.inf:
+        if not self.job.size or self.bound == math.inf or left <= 0:
             return
         gang, own = self.gangs.gang[self.job], self.prices.own[self.job, self.interval]
         paid = (own / gang)[own > 0]

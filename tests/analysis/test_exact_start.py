@@ -235,10 +235,10 @@ def test_every_way_to_call_it_carries_the_bound() -> None:
 # --- limits and interrupts -----------------------------------------------------------------------
 
 
-def large() -> Iterator[Any]:
+def large(count: int = 60) -> Iterator[Any]:
     jobs = [
         {"id": str(i), "gpus": 1 + i % 4, "work": 2 + i % 7, "release": i, "user": "uv"[i % 2]}
-        for i in range(60)
+        for i in range(count)
     ]
     users = Instance(Cluster.of_sizes([8]), [Job(**job) for job in jobs], [User("u"), User("v")])
     dated = [DeadlineJob(**job, rewards=[(90, 1.0)]) for job in jobs]
@@ -256,6 +256,15 @@ def test_a_limit_leaves_a_start_of_every_problem(number: int) -> None:
     problem = list(large())[number]
     result = gs.solve_exact(problem, time_limit=2.0)
     check(problem, result, gs.bound(problem, time_limit=0.0))
+
+
+@pytest.mark.parametrize("number", [3, 5])
+def test_a_limit_leaves_a_start_of_thousands_of_jobs(number: int) -> None:
+    """Lists in plain Python take longer, and windows of all ends would take all memory."""
+    result = gs.solve_exact(list(large(4_000))[number], time_limit=1.0)
+    assert result.solution is not None
+    assert result.objective
+    assert result.bound is not None
 
 
 @pytest.mark.parametrize("moment", ["bound", "heuristics"])
