@@ -124,7 +124,29 @@ class Split:
     late: Tree
 
 
-Tree = Priced | Split
+@dataclass(frozen=True)
+class Narrowed:
+    """An inner node whose prices leave out all ends of job j but those from low[j] to high[j]."""
+
+    leaf: Priced
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    then: Tree
+
+    def parts(self, gangs: Sequence[Gang]) -> list[tuple[Tree, tuple[Gang, ...]]]:
+        """What has to be proven: of each job its ends outside by the prices, and then the rest."""
+        found, inside = list[tuple[Tree, tuple[Gang, ...]]](), tuple(gangs)
+        for j, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
+            ended = tuple(one for one in gangs[j].choices if one[0] is not None)
+            for side, at in ((Gang.before, low - 1), (Gang.after, high)):
+                without = (*gangs[:j], replace(gangs[j], choices=ended), *gangs[j + 1 :])
+                found.append((self.leaf, chosen(without, j, at, side)))
+            kept = [c for c in gangs[j].choices if c[0] is None or low <= c[0] <= high]
+            inside = (*inside[:j], replace(gangs[j], choices=tuple(kept)), *inside[j + 1 :])
+        return [*found, (self.then, inside)]
+
+
+Tree = Priced | Split | Narrowed
 
 
 def sets(gangs: Sequence[Gang], room: int) -> list[tuple[int, ...]]:
@@ -138,8 +160,12 @@ def least(tree: Tree, gangs: Sequence[Gang], room: int, terms: Terms = ()) -> Fr
     """What a tree proves of the cost; None where no schedule is left at all."""
     if isinstance(tree, Priced):
         return tree.value(gangs, room, terms)
-    sides = (tree.early, Gang.before), (tree.late, Gang.after)
-    found = [least(one, chosen(gangs, tree.job, tree.at, side), room, terms) for one, side in sides]
+    if isinstance(tree, Narrowed):
+        parts = tree.parts(gangs)
+    else:
+        sides = (tree.early, Gang.before), (tree.late, Gang.after)
+        parts = [(one, chosen(gangs, tree.job, tree.at, side)) for one, side in sides]
+    found = [least(one, own, room, terms) for one, own in parts]
     return min((value for value in found if value is not None), default=None)
 
 
@@ -159,6 +185,9 @@ def certificate(tree: Tree, target: Fraction | int) -> dict[str, Any]:
         nodes.append({})
         if isinstance(one, Priced):
             nodes[number] = one.fields()
+        elif isinstance(one, Narrowed):
+            nodes[number] = one.leaf.fields() | {"low": [*one.low], "high": [*one.high]}
+            nodes[number]["then"] = [add(one.then)]
         else:
             then = [add(one.early), add(one.late)]
             nodes[number] = {"job": one.job, "at": one.at, "then": then}
@@ -248,8 +277,18 @@ def grown(case: Case, gangs: Sequence[Gang], target: Fraction, depth: int = 9) -
 def random_tree(
     rng: np.random.Generator, gangs: Sequence[Gang], room: int, terms: Terms = (), depth: int = 2
 ) -> Tree:
-    """Any splits, and any prices or some that are near the best ones."""
+    """Any splits and narrowed windows, and any prices or some that are near the best ones."""
     until = last_end(gangs)
+    if depth and rng.random() < 0.3:
+        low, high = [0] * len(gangs), [until] * len(gangs)
+        for j in rng.integers(len(gangs), size=int(rng.integers(1, 4))).tolist():
+            ends = sorted(end for end, _ in gangs[j].choices if end is not None) or [0]
+            low[j], high[j] = ends[:2][rng.integers(-1, 1)], ends[-4:][rng.integers(-1, 1)]
+        node = Narrowed(
+            best_leaf(gangs, room, until, terms), tuple(low), tuple(high), Priced([0, 1], [], [])
+        )
+        *_, (_, inside) = node.parts(gangs)
+        return replace(node, then=random_tree(rng, inside, room, terms, depth - 1))
     if depth and rng.random() < 0.6:
         j, at = int(rng.integers(len(gangs))), int(rng.integers(0, until + 1))
         early, late = (chosen(gangs, j, at, side) for side in (Gang.before, Gang.after))
