@@ -76,8 +76,8 @@ class _Heuristic:
     """A solver by its place below ``gangsched.solvers``, and the parameters that it runs with.
 
     One that takes no time limit is quick for `most` jobs, and under a limit runs up to as many; the
-    `plain` ones, which need no machine code, also where no time is left. Above `few` jobs it comes
-    after the others, as its time grows faster than theirs.
+    `plain` ones, which need no machine code, also where no time is left, for a second if nothing is
+    known. Above `few` jobs it comes after the others, as its time grows faster than theirs.
     """
 
     name: str
@@ -203,7 +203,8 @@ class _Known:
                 values[heuristic.name] = "not run: it might take longer than the limit allows"
                 continue
             try:
-                result = heuristic(self.problem, None if left is None else max(left, 0.01))
+                least = 1.0 if heuristic.plain and self.solution is None else 0.01
+                result = heuristic(self.problem, None if left is None else max(left, least))
             except ValueError as error:  # it is for other problems of the class
                 values[heuristic.name] = str(error)
                 continue
