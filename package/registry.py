@@ -1,6 +1,6 @@
 """Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
-One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each (solvers.toml),
+One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each (problems.toml),
 :data:`POLICIES` (policies.toml) and :data:`~gangsched.instances.traces.READERS`. A row says where
 the code is, which is imported when it is asked for, and with which parameters it runs.
 
@@ -18,26 +18,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Any
 
-from . import families, settings
+from . import settings
 from .analysis.comparing.comparison import Extras
-from .analysis.comparing.market import market_measures
-from .analysis.comparing.revenue import revenue_measures
+from .families import FAMILIES
 from .foreign import FOREIGN, FOREIGN_NAME, foreign_function, named_object, new_policy
-from .formulations.completion_time.problem import CompletionTime, Measure
-from .formulations.deadline_rewards import DeadlineRewards
-from .formulations.gandiva_fair.problem import GpuMarket
-from .formulations.irmp.problem import Irmp
-from .formulations.ltgf.fluid import LtgfFluid
-from .formulations.ltgf.problem import Ltgf
-from .formulations.ltgf.round import LtgfRound
-from .formulations.rar_ddls.problem import RarDdls
-from .formulations.sharing_incentive import Reading, SharingIncentive
-from .formulations.unisched.problem import UniSched
 from .instances.display import near
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
@@ -45,6 +33,7 @@ from .rows import PolicyRow as PolicyRow
 from .rows import ProblemEntry as ProblemEntry
 from .rows import Solver as Solver
 from .rows import SolverRow as SolverRow
+from .rows import named_in
 from .solvers.policy import Policy, information_of, is_offline
 
 # --- problems ------------------------------------------------------------------------------------
@@ -55,142 +44,29 @@ def rows_in(name: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("gangsched").joinpath(name).read_text("utf-8"))
 
 
-_SOLVERS = rows_in("solvers.toml")
+def _problem(row: Mapping[str, Any]) -> ProblemEntry:
+    """A problem by its fields in the file."""
+    extras = {"legend": (), **row.get("extras", {})}
+    if "measures" in extras:
+        extras["measures"] = named_in(extras["measures"])
+        relaxed = extras.get("relaxations", {}).items()
+        extras["relaxations"] = {name: named_in(place) for name, place in relaxed}
+    drawn = row["settings"].items()
+    return ProblemEntry(
+        make=named_in(row["make"]) if "make" in row else settings.refused(row["refuses"]),
+        kind=named_in(row["kind"]) if "kind" in row else None,
+        convert=named_in(row["convert"]) if "convert" in row else None,
+        solvers={name: SolverRow(**one) for name, one in row["solvers"].items()},
+        compared=tuple(row["compared"]),
+        settings={n: settings.Setting(**{**o, "family": FAMILIES[o["family"]]}) for n, o in drawn},
+        tiny=named_in(f"settings.{row['tiny']}"),
+        extras=Extras(**extras),
+    )
 
-
-def _solvers(problem: str) -> dict[str, Any]:
-    """The solvers of a problem, and those that are compared."""
-    told = _SOLVERS[problem]
-    rows = {name: SolverRow(**row) for name, row in told["solvers"].items()}
-    return {"solvers": rows, "compared": tuple(told["compared"])}
-
-
-def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
-    return PolicyRow(place, options, note)
-
-
-def _setting(
-    family: Callable[..., Any], *, what: str = "this setting", **arguments: Any
-) -> settings.Setting:
-    return settings.Setting(family, arguments, what=what)
-
-
-def _preemptive(problem: Irmp) -> Irmp:
-    return replace(problem, preemptive=True)
-
-
-#: of which no size can be chosen
-QUEUE = "a queue, whose cluster follows from its load"
-MARKETS = "a market of users and GPUs"
-
-#: words of a comparison of IRMP, beside its measures
-REVENUE_LEGEND = (
-    "true revenue: what jobs are worth when they are complete",
-    "preemptive: preempts for free, so it has the bound of a problem that allows this",
-)
-#: words of a comparison of markets, beside its measures
-MARKET_LEGEND = ("value: GPUs times their speeds, of all users",)
 
 #: problems, and the solvers of each, by name
 PROBLEMS: Mapping[str, ProblemEntry] = {
-    "rar-ddls": ProblemEntry(
-        **_solvers("rar-ddls"),
-        make=RarDdls,
-        convert=settings.rar_ddls_of_trace,
-        settings={
-            name: _setting(families.rings, workload=workload, jobs=160, nodes=20)
-            for name, workload in (("paper-a", "A"), ("paper-b", "B"), ("heavy", "heavy"))
-        },
-        tiny=settings.tiny_rar_ddls,
-    ),
-    "unisched": ProblemEntry(
-        **_solvers("unisched"),
-        make=UniSched,
-        settings={
-            f"queue-{mix}": _setting(families.queue, what=QUEUE, mix=mix, jobs=2000)
-            for mix in ("helios", "philly")
-        },
-        tiny=settings.tiny_queue,
-    ),
-    "irmp": ProblemEntry(
-        **_solvers("irmp"),
-        make=Irmp,
-        convert=settings.revenue_of_trace,
-        settings={
-            name: settings.Setting(
-                families.revenue,
-                {"jobs": jobs, "servers": servers, "users": users, "utility": "linear"},
-                nodes="servers",
-            )
-            for name, jobs, servers, users in (("paper", 100, 100, 14), ("reduced", 10, 25, 2))
-        },
-        tiny=settings.tiny_revenue,
-        extras=Extras(
-            measures=revenue_measures,
-            relaxations={"preemptive": _preemptive},
-            legend=REVENUE_LEGEND,
-        ),
-    ),
-    "gandiva-fair": ProblemEntry(
-        **_solvers("gandiva-fair"),
-        make=settings.refused("a market of GPUs is not made of an instance"),
-        kind=GpuMarket,
-        settings={
-            "table3": _setting(families.table3_market, what=MARKETS),
-            "random": _setting(families.market, what=MARKETS, users=20),
-        },
-        tiny=settings.tiny_market,
-        extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
-    ),
-    "ltgf": ProblemEntry(
-        **_solvers("ltgf"),
-        make=Ltgf,
-        settings={"lives": _setting(families.lives, jobs=30, nodes=2)},
-        tiny=settings.tiny_lives,
-    ),
-    "ltgf-round": ProblemEntry(
-        **_solvers("ltgf-round"),
-        make=settings.refused("a round of LTGF is not made of an instance, which has no past"),
-        kind=LtgfRound,
-        settings={"lease": _setting(families.lease, jobs=40, nodes=4)},
-        tiny=settings.tiny_round,
-    ),
-    "ltgf-fluid": ProblemEntry(
-        **_solvers("ltgf-fluid"),
-        make=LtgfFluid.of,
-        kind=LtgfFluid,
-        settings={"moment": _setting(families.moment, jobs=12, nodes=1)},
-        tiny=settings.tiny_moment,
-    ),
-    "completion-time": ProblemEntry(
-        **_solvers("completion-time"),
-        make=CompletionTime,
-        settings={
-            measure: _setting(families.completion, measure=measure, jobs=300, nodes=4, load=1.2)
-            for measure in get_args(Measure)
-        },
-        tiny=settings.tiny_completion,
-    ),
-    "sharing-incentive": ProblemEntry(
-        **_solvers("sharing-incentive"),
-        make=SharingIncentive,
-        settings={
-            reading: _setting(families.sharing, reading=reading, jobs=300, nodes=4, load=1.2)
-            for reading in get_args(Reading)
-        },
-        tiny=settings.tiny_sharing,
-    ),
-    "deadline-rewards": ProblemEntry(
-        **_solvers("deadline-rewards"),
-        make=DeadlineRewards,
-        settings={
-            f"run-{mix}": _setting(
-                families.deadlines, mix=mix, jobs=300, nodes=4, days=14, deadlines="mix2"
-            )
-            for mix in ("helios", "philly")
-        },
-        tiny=settings.tiny_deadlines,
-    ),
+    name: _problem(row) for name, row in rows_in("problems.toml").items()
 }
 
 # --- policies ------------------------------------------------------------------------------------
@@ -212,6 +88,12 @@ POLICIES: Mapping[str, PolicyRow] = {
     name: _told(**row) for name, row in rows_in("policies.toml").items()
 }
 INFORMATION = "solvers.information"
+
+
+def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
+    return PolicyRow(place, options, note)
+
+
 PROFILED = f"{INFORMATION}.Profiled"
 ESTIMATED = f"{INFORMATION}.Estimated"
 #: how policies that know run times may learn them otherwise, behind the name of any

@@ -44,7 +44,7 @@ class SolverRow:
 
     def load(self, **more: Any) -> Solver:
         """Import the function, and fix its parameters where they are not the defaults."""
-        function = _imported(self.folder, self.place)
+        function = named_in(f"{self.folder}.{self.place}")
         params = {**self.params, **more}
         return partial(function, params=function.params(**params)) if params else function
 
@@ -78,14 +78,14 @@ class PolicyRow:
 
     def __call__(self, **more: Any) -> Any:
         """Return a new policy."""
-        folder, _, place = self.place.partition(".")
         options = {name: v() if isinstance(v, PolicyRow) else v for name, v in self.options.items()}
-        return _imported(folder, place)(**options, **more)
+        return named_in(self.place)(**options, **more)
 
 
-def _imported(folder: str, place: str) -> Any:
+def named_in(place: str) -> Any:
+    """Import a module below gangsched, and return what has the name behind its last point."""
     module, _, name = place.rpartition(".")
-    return getattr(import_module(f".{folder}.{module}", __package__), name)
+    return getattr(import_module(f".{module}", __package__), name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Never
 
 import numpy as np
@@ -105,6 +105,14 @@ def revenue_of_trace(
         trace, jobs=jobs, servers=nodes or 100, utility=utility, seed=seed
     )
     return Irmp(made.instance, **parameters), made
+
+
+def preemptive(problem: Irmp) -> Irmp:
+    """The relaxation of IRMP in which jobs may be suspended."""
+    return replace(problem, preemptive=True)
+
+
+fluid_of = LtgfFluid.of
 
 
 def tiny_rar_ddls() -> RarDdls:
