@@ -40,23 +40,16 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from ..formulations.completion_time.problem import CompletionTime
-from ..formulations.deadline_rewards import DeadlineRewards
-from ..formulations.gandiva_fair.problem import GpuMarket
-from ..formulations.irmp.problem import Irmp
-from ..formulations.ltgf.problem import Ltgf
-from ..formulations.ltgf.round import LtgfRound
 from ..formulations.problem import NoModel, Problem, Sense
 from ..formulations.rar_ddls.forms import MODEL_LIMIT
 from ..formulations.rar_ddls.problem import RarDdls
-from ..formulations.sharing_incentive import SharingIncentive
-from ..formulations.unisched.problem import UniSched
+from ..instances.shipped import shipped
 from ..solvers.backends import named, works
 from ..solvers.exact import ExactParams, branch_and_bound, form_of, meets
 from ..solvers.history import History
 from ..solvers.result import Bound, Result, Stop
 from ..solvers.signature import solver as declared
-from .proofs.bound import MAKERS, Effort, no_weaker, strengthened
+from .proofs.bound import MAKERS, Effort, by_class, no_weaker, strengthened
 from .proofs.verify import verify_bound
 from .proofs.window_goals import WindowGoal, goal_of
 from .proofs.window_tree import WindowSearch
@@ -100,58 +93,13 @@ class _Heuristic:
         return found
 
 
-def _backfilling(order: str) -> _Heuristic:
-    place = "rar_ddls.backfilling.backfilling"
-    return _Heuristic(f"backfill-{order}", place, {"order": order}, most=500, plain=True)
-
-
-def _listed(name: str, order: str) -> _Heuristic:
-    place = "ours.preemptive_lists.completion_list"
-    return _Heuristic(name, place, {"order": order}, plain=order == "remaining", few=300)
-
-
 #: by problem: its heuristics, the quickest first; of equal solutions the first one's is taken
-PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
-    RarDdls: (
-        *map(_backfilling, ("longest", "area", "gpus", "arrival")),
-        _Heuristic("first-fit", "rar_ddls.arrival_order.first_fit"),
-        _Heuristic("list-scheduling", "rar_ddls.arrival_order.list_scheduling"),
-        _Heuristic("sjf-bco", "rar_ddls.sjf_bco.sjf_bco"),
-        _Heuristic("laminar", "ours.rar_ddls.laminar.laminar"),
-    ),
-    UniSched: (
-        _Heuristic("density-greedy", "unisched.selectors.density_greedy"),
-        _Heuristic("opportunity-price", "unisched.selectors.opportunity_price"),
-        _Heuristic("lp-selector", "unisched.selectors.lp_selector"),
-    ),
-    Irmp: (
-        _Heuristic("online-density", "ours.irmp.online.online", {"by": "density"}, most=300),
-        _Heuristic("lp-list", "ours.irmp.lists.lp_list"),
-        _Heuristic("astraea", "irmp.astraea.astraea"),
-        _Heuristic("search", "ours.irmp.search.revenue_search", {"iterations": 200}),
-    ),
-    GpuMarket: (_Heuristic("best-allocation", "gandiva_fair.market.best_allocation"),),
-    Ltgf: (_Heuristic("least-fair-first", "ours.ltgf.least_fair_first.least_fair_first"),),
-    LtgfRound: (_Heuristic("one-round", "ltgf.round.one_round", most=1_000),),
-    CompletionTime: (
-        _listed("shortest-remaining", "remaining"),
-        _listed("smallest-area", "area"),
-        _listed("arrival", "arrival"),
-        _Heuristic("area-order", "ours.pool.area_order", most=100_000),
-        _Heuristic("end-order", "ours.end_order.end_order"),
-        _Heuristic("configuration-lp", "ours.configurations.configuration_lp"),
-    ),
-    SharingIncentive: (
-        _Heuristic("user-order", "ours.user_order.user_order", plain=True),
-        _Heuristic("end-order", "ours.end_order.user_end_order"),
-    ),
-    DeadlineRewards: (
-        _Heuristic("reward-list", "ours.preemptive_lists.reward_list", plain=True, few=300),
-        _Heuristic("reward-search", "ours.reward_pool.reward_search", most=10_000),
-    ),
-}
-
-
+PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = by_class(
+    {
+        problem: tuple(_Heuristic(name, **row) for name, row in rows.items())
+        for problem, rows in shipped("gangsched.analysis", "portfolios").items()
+    }
+)
 #: what is run for longer where a model has more variables than can be searched
 LONGER: Mapping[str, int] = {"fillings": 30_000, "rounds": 160, "steps": 1_600_000}
 

@@ -16,10 +16,8 @@ that makes one.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from importlib.resources import files
 from typing import Any
 
 from . import settings
@@ -27,6 +25,7 @@ from .analysis.comparing.comparison import Extras
 from .families import FAMILIES
 from .foreign import FOREIGN, FOREIGN_NAME, foreign_function, named_object, new_policy
 from .instances.display import near
+from .instances.shipped import shipped
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
 from .rows import PolicyRow as PolicyRow
@@ -37,11 +36,6 @@ from .rows import named_in
 from .solvers.policy import Policy, information_of, is_offline
 
 # --- problems ------------------------------------------------------------------------------------
-
-
-def rows_in(name: str) -> dict[str, dict[str, Any]]:
-    """Rows by name, from a file of the package."""
-    return tomllib.loads(files("gangsched").joinpath(name).read_text("utf-8"))
 
 
 def _problem(row: Mapping[str, Any]) -> ProblemEntry:
@@ -66,7 +60,7 @@ def _problem(row: Mapping[str, Any]) -> ProblemEntry:
 
 #: problems, and the solvers of each, by name
 PROBLEMS: Mapping[str, ProblemEntry] = {
-    name: _problem(row) for name, row in rows_in("problems.toml").items()
+    name: _problem(row) for name, row in shipped("gangsched", "problems").items()
 }
 
 # --- policies ------------------------------------------------------------------------------------
@@ -85,7 +79,7 @@ def _told(place: str, note: str = "", options: Mapping[str, Any] | None = None) 
 
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, PolicyRow] = {
-    name: _told(**row) for name, row in rows_in("policies.toml").items()
+    name: _told(**row) for name, row in shipped("gangsched", "policies").items()
 }
 INFORMATION = "solvers.information"
 

@@ -30,8 +30,9 @@ from .endings import Interrupted as Interrupted
 from .instances import io
 from .instances.display import one_line, visible
 from .instances.io import json_text
+from .instances.shipped import shipped
 from .instances.traces import Trace
-from .registry import READERS, rows_in
+from .registry import READERS
 from .registry import reader as find_reader
 
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
@@ -216,7 +217,7 @@ def natural(value: int | None) -> int | None:
 
 
 #: help of the options by command, and of those that several have
-OPTIONS = rows_in("commands.toml")["options"]
+OPTIONS = shipped("gangsched", "commands")["options"]
 
 
 def option(name: str, check: Any = None, parser: Any = None, **words: str) -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from importlib.resources import files
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
 import numpy as np
+
+from ...instances.shipped import shipped
 
 C = TypeVar("C")
 Number = int | float | Fraction
@@ -203,7 +203,7 @@ def claims_of(paper: str, module: str) -> Callable[..., Claim[Any]]:
     statement, evidence and assumptions, what its mutant says, and why that is loose.
     """
     package, _, name = module.rpartition(".")
-    words = tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
+    words = shipped(package, name)
 
     def claim(
         id: str,

@@ -13,13 +13,11 @@ import inspect
 import json
 import os
 import threading
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
-from importlib.resources import files
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -29,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.cores import cores
 from ...instances.io import write_file
+from ...instances.shipped import shipped
 from .pictures import LINES, Looks, Panel, Panels
 from .pictures import draw as draw_panels
 from .study import ConditionsOf, FigureRow, Statement, Study, Values, per_seed, short
@@ -414,8 +413,7 @@ def figures_of(
     title, axis, measures, panels and room. Statements are the function of that name; `usual` is
     what figures have unless they say otherwise.
     """
-    file = files(f"{__package__}.{paper}").joinpath("figures.toml")
-    data = tomllib.loads(file.read_text("utf-8"))
+    data = shipped(f"{__package__}.{paper}", "figures")
     looks = {name: (colour, LINES[line]) for name, (colour, line) in data.get("looks", {}).items()}
 
     def figure(name: str, **more: Any) -> Experiment:

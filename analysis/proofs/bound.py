@@ -38,23 +38,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from ...formulations.completion_time.problem import CompletionTime
-from ...formulations.deadline_rewards import DeadlineRewards
+from ... import formulations
 from ...formulations.gandiva_fair.problem import GpuMarket
 from ...formulations.irmp.problem import Irmp
-from ...formulations.ltgf.fluid import LtgfFluid
-from ...formulations.ltgf.problem import Ltgf
-from ...formulations.ltgf.round import LtgfRound
 from ...formulations.problem import Sense
-from ...formulations.rar_ddls.problem import RarDdls
-from ...formulations.sharing_incentive import SharingIncentive
-from ...formulations.unisched.problem import UniSched
+from ...instances.shipped import shipped
 from ...solvers.result import Bound
 
+T = TypeVar("T")
 Effort = Literal["quick", "standard", "full"]
 #: called with the number of steps so far, and the best bound
 Progress = Callable[[int, float], None]
@@ -105,75 +99,21 @@ def market_bound(problem: GpuMarket) -> Bound:
     return found
 
 
-REVENUE = "...solvers.ours.irmp.columns.revenue_bound"
-PACKINGS = ".fluid_fairness.fluid_bound"
-COMPLETION = partial(Maker, ".completion_time.online_bound", told=True)
-REWARDS = partial(Maker, ".deadline_rewards.reward_bound")
-USERS = partial(Maker, ".user_prices.user_bound", told=True)
-ROUNDS: Mapping[Effort, int] = {"quick": 3, "standard": 16, "full": 60}  #: of users' weights
+def by_class(table: Mapping[str, T]) -> dict[type, T]:
+    """Return rows by class of problem, from a table of their names."""
+    return {getattr(formulations, name): row for name, row in table.items()}
+
+
+_FILE = shipped("gangsched.analysis.proofs", "bounds")
 #: what each effort adds to those before it, by problem
-MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
-    RarDdls: {
-        "quick": Maker(".makespan.dff_bound", timed=False),
-        "standard": Maker(".makespan.configuration_bound"),
-        "full": Maker(".makespan.search_bound"),
-    },
-    UniSched: {
-        "quick": Maker(".leases.one_price_bound", timed=False),
-        "standard": Maker(".leases.lease_price_bound"),
-    },
-    Irmp: {
-        "quick": Maker(REVENUE, {"tolerance": 1e-3}),
-        "full": Maker(REVENUE, {"tolerance": 1e-5}),
-    },
-    GpuMarket: {"quick": Maker(".bound.market_bound", timed=False)},
-    Ltgf: {"quick": Maker(".fluid_fairness.life_bound", timed=False)},
-    LtgfRound: {"quick": Maker(".round_fairness.gang_sums_bound", timed=False)},
-    LtgfFluid: {
-        "quick": Maker(PACKINGS, {"time_limit": 0}, timed=False),
-        "standard": Maker(PACKINGS),
-    },
-    CompletionTime: {
-        "quick": COMPLETION({"rounds": 16}),
-        "standard": COMPLETION({"rounds": 16, "steps": 150}, contains=True),
-        "full": COMPLETION(
-            {"rounds": 64, "steps": 150, "halvings": 2, "own_prices": True}, contains=True
-        ),
-    },
-    DeadlineRewards: {
-        "quick": REWARDS({"rounds": 150}),
-        "full": REWARDS({"rounds": 150, "halvings": 2}, contains=True),
-    },
-    SharingIncentive: {
-        "quick": USERS({"orders": ROUNDS["quick"], "rounds": 0}),
-        "standard": USERS({"orders": ROUNDS["standard"], "rounds": 150}, contains=True),
-        "full": USERS({"orders": ROUNDS["full"], "rounds": 600, "halvings": 1}),
-    },
-}
-#: of which schedules the best is shown beside a bound, by problem: powers of gangs in their orders,
-#: and of prices of GPU models, and how many changes of keys annealing tries for each job; moves of
-#: ruin and recreate; rounds of users' weights, if any
-SCHEDULES: Mapping[type, Mapping[Effort, Mapping[str, Any]]] = {
-    CompletionTime: {
-        "quick": {"gangs": (1.0,), "prices": (1.0,), "tries": 0},
-        "standard": {
-            "gangs": (1.0, 0.75, 0.5, 0.25, 0.0), "prices": (1.0, 0.9, 0.8, 0.6, 0.0), "tries": 0
-        },
-        "full": {
-            "gangs": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
-            "prices": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
-            "tries": 200,
-        },
-    },
-    DeadlineRewards: {
-        "quick": {"moves": 5_000}, "standard": {"moves": 50_000}, "full": {"moves": 500_000}
-    },
-    SharingIncentive: {
-        "quick": {"rounds": 0, "tries": 0},
-        "standard": {"rounds": ROUNDS["standard"], "tries": 0},
-        "full": {"rounds": ROUNDS["full"], "tries": 50},
-    },
-}  # fmt: skip
+MAKERS: Mapping[type, Mapping[Effort, Maker]] = by_class(
+    {
+        name: {effort: Maker(**row) for effort, row in rows.items()}
+        for name, rows in _FILE["makers"].items()
+    }
+)
+#: of which schedules the best is shown beside a bound, by problem and effort
+SCHEDULES: Mapping[type, Mapping[Effort, Mapping[str, Any]]] = by_class(_FILE["schedules"])
 
 #: classes whose quick bound takes as long as a solver: a comparison looks for it where no solver
 #: has brought one
@@ -218,6 +158,7 @@ def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = Non
 
     >>> from gangsched.instances import Cluster, Instance, RingJob
     >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
+    >>> from gangsched.formulations import RarDdls
     >>> found = bound(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs)))
     >>> found.value, found.method
     (120, 'dual feasible function')

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import partial
-from importlib.resources import files
 from math import ceil, floor, isfinite, log10
 from typing import Any, NamedTuple
 
 from ...formulations.problem import Goal, Sense
 from ...instances.display import frame, table_html
+from ...instances.shipped import shipped
 
 UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 LONG = 10_000  #: more of a unit is no longer read with ease
@@ -473,9 +472,7 @@ WRITERS: Mapping[str, Callable[[Any], str]] = {
     "percent": percent, "at_least": at_least, "ratio": ratio, "milliseconds": milliseconds,
     "centiseconds": centiseconds,
 }  # fmt: skip
-_FILE: dict[str, Any] = tomllib.loads(
-    files("gangsched.analysis.show").joinpath("columns.toml").read_text("utf-8")
-)
+_FILE = shipped("gangsched.analysis.show", "columns")
 
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:

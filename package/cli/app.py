@@ -11,10 +11,8 @@ import gc
 import logging
 import os
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.resources import files
 from typing import Annotated, Any, cast
 
 import typer
@@ -23,11 +21,10 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..endings import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput, Interrupted
 from ..instances.display import one_line
+from ..instances.shipped import shipped
 
 #: each command: where it is, and the first line of its docstring
-COMMANDS: Mapping[str, Sequence[str]] = tomllib.loads(
-    files("gangsched").joinpath("commands.toml").read_text("utf-8")
-)["commands"]
+COMMANDS: Mapping[str, Sequence[str]] = shipped("gangsched", "commands")["commands"]
 #: what typer raises for wrong usage; its module depends on typer's version
 USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
 
