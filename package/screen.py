@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -30,6 +30,7 @@ from .endings import Interrupted as Interrupted
 from .instances import io
 from .instances.display import one_line, visible
 from .instances.io import json_text
+from .instances.model import Cluster
 from .instances.shipped import shipped
 from .instances.traces import Trace
 from .registry import READERS
@@ -159,8 +160,10 @@ def progress_line(first: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: bar.update(task, description=text)
 
 
-def read_log(path: str, choice: ReaderChoice) -> Trace:
-    """Read a trace as the options say."""
+def read_log(path: str, choice: ReaderChoice, cluster: Cluster | None = None) -> Trace:
+    """Read a trace as the options say; columns may be known by the models of a cluster."""
+    if cluster is not None:
+        choice = replace(choice, models=[node.model for node in cluster.nodes])
     read = reader_of(choice)
     with progress_line(f"reading {Path(path).name}"):
         return read(path)
@@ -306,7 +309,7 @@ def count_of(nodes: int | Parts | None) -> int | None:
 
 def cluster_of(nodes: int | Parts | None, gpus_per_node: int | None, file: Path | None) -> Any:
     """Return the cluster that the options mean."""
-    from .instances import Cluster, Instance
+    from .instances import Instance
     from .instances.heterogeneous import mixed_cluster
     from .instances.io import load
 
@@ -332,6 +335,7 @@ class ReaderChoice:
     columns: str | None = None  #: roles of columns
     without: Sequence[str] = ()  #: windows that are left out
     without_users: str | None = None
+    models: Sequence[str] = ()  #: of the cluster's GPUs
 
     @property
     def left_out(self) -> dict[str, Any]:
@@ -395,7 +399,10 @@ def _reader(choice: ReaderChoice) -> Callable[[str], Trace]:
         if option in given:
             raise ValueError(f"--reader-option: {option!r} occurs twice")
         given[option] = value
-    return partial(read if name in READERS else partial(_read_foreign, name, read), **given)
+    if name not in READERS:
+        return partial(_read_foreign, name, read, **given)
+    models = "models" in inspect.signature(read).parameters
+    return partial(read, **given, **({"models": choice.models} if models else {}))
 
 
 def _read_foreign(name: str, read: Callable[..., Any], path: str, **given: Any) -> Any:

@@ -8,18 +8,20 @@ https://batsim.readthedocs.io/en/latest/input-workload.html; Kubernetes as in ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..io import parse_json, text_lines
 from ..io import read_json as read_json_file
-from .export import NAMES, ExportTable, _given, trace_of
+from .export import trace_of
 from .kubernetes import kubernetes_doubts, kubernetes_roles, kubernetes_row, list_of
 from .objects import Record, Row, at, entries, found, text_of
+from .roles import ROLES, check_header, given_columns
 from .trace import Reading, Trace
 from .tres import tres_ids
+from .values import ExportTable
 
 #: numbers of Slurm from which on they say that there is none
 NO_VALUE = 2**32 - 16
@@ -37,6 +39,7 @@ def read_json(
     *,
     columns: str | Mapping[str, str] | None = None,
     tres: str | None = None,
+    models: Collection[str] = (),
 ) -> Trace:
     r"""Read a log in JSON: of sacct, kubectl or Batsim, or a list of rows.
 
@@ -50,6 +53,8 @@ def read_json(
         notes.
     tres : str, optional
         Numbers of the resources that are GPUs, as :func:`read_csv` takes them.
+    models : collection of str
+        GPU models of the cluster, by which columns and types of GPUs are known.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def read_json(
     """
     reading = Reading(path)
     form = _form(reading)
-    given = {**form.roles, **_given(columns)}
+    given = {**form.roles, **given_columns(columns)}
     places: list[str] = []
     rows: list[Mapping[str, str]] = []
     for place, item in zip(form.places, form.items, strict=True):
@@ -100,7 +105,8 @@ def read_json(
     names = names or [*filter(None, form.roles.values())]
     texts = {name: [row.get(name, "") for row in rows] for name in names}
     table = ExportTable(reading, places, names, texts)
-    trace = trace_of(table, given, tres=tres_ids(tres), strict=False)
+    check_header(table, given)
+    trace = trace_of(table, given, tres=tres_ids(tres), models=models, strict=False)
     notes = (f"JSON of {form.what}", *trace.report.notes)
     doubts = (*form.doubts, *trace.doubts)
     return replace(trace, doubts=doubts, report=replace(trace.report, notes=notes))
@@ -190,7 +196,7 @@ def _places(name: str, items: Sequence[Record]) -> list[str]:
 
 def _only(roles: Mapping[str, str]) -> dict[str, str]:
     """These columns by role, and no column for any other role."""
-    return {**dict.fromkeys(NAMES, ""), **{role: roles[role] for role in roles if role in NAMES}}
+    return {**dict.fromkeys(ROLES, ""), **{role: roles[role] for role in roles if role in ROLES}}
 
 
 def _flat_row(item: Record) -> Row:

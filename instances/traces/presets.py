@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .export import NAMES, ExportTable, csv_table, trace_of
+from .export import csv_table, trace_of
+from .roles import ROLES
 from .trace import Reading, Trace
+from .values import ExportTable
 
 __all__ = [
     "PRESETS",
@@ -251,7 +253,7 @@ def read_supercloud(path: str | Path) -> Trace:
 def _read(path: str | Path, preset: Preset) -> Trace:
     """The trace of a table by its preset."""
     reading, id = Reading(path), "/".join(preset.id)
-    given = {**dict.fromkeys(NAMES, ""), **preset.columns, "id": preset.id[0]}
+    given = {**dict.fromkeys(ROLES, ""), **preset.columns, "id": preset.id[0]}
     table = csv_table(reading, given, preset.header, preset.id)
     if missing := [name for name in preset.names if name not in table.names]:
         found = f"no column {', '.join(missing)}; found: {', '.join(table.names)}"

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from .trace import UNKNOWN
 
-__all__ = ["gpu_count", "tres_ids"]
+__all__ = ["gpu_count", "gpu_model", "tres_ids"]
 
 #: one resource that is GPUs: gres/gpu=4, gres/gpu:a100=4, gpu:4, gpu:3090:4, gpu; a number alone
 #: is the count, as Slurm has it
@@ -72,7 +72,9 @@ def gpu_count(text: str, ids: Collection[str] = ()) -> int | None:
     """
     totals: list[int] = []
     parts: list[int] = []
-    for part in map(str.strip, re.sub(r"\(.*?\)", "", text).split(",")):  # gpu:2(IDX:0-1)
+    for part in map(
+        str.strip, re.sub(r"\(.*?\)", "", text.replace("(null):", "")).split(",")
+    ):  # gpu:2(IDX:0-1)
         if part in UNKNOWN:
             continue
         if numbered := NUMBERED.fullmatch(part):
@@ -89,6 +91,19 @@ def gpu_count(text: str, ids: Collection[str] = ()) -> int | None:
         elif not OTHER.fullmatch(part):
             raise ValueError("is not a number of GPUs, nor resources such as cpu=8,gres/gpu=4")
     return sum(totals or parts) if totals or parts else None
+
+
+def gpu_model(text: str) -> str:
+    """Return the one GPU model that a text of resources names, else nothing.
+
+    Examples
+    --------
+    >>> gpu_model("cpu=8,gres/gpu=4,gres/gpu:a100=4"), gpu_model("gres/gpu:a100=1,gres/gpu:v100=1")
+    ('a100', '')
+    """
+    found = map(GPUS.fullmatch, map(str.strip, re.sub(r"\(.*?\)", "", text).split(",")))
+    models = {gpus["model"] for gpus in found if gpus and gpus["model"]}
+    return models.pop() if len(models) == 1 else ""
 
 
 def _count(text: str) -> int:

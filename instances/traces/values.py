@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from statistics import median
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .trace import EPOCH, UNKNOWN, Reading
 from .tres import gpu_count
 
-__all__ = ["NumberColumn", "Numbers", "TextColumn", "durations", "gpus", "name_and_unit", "times"]
+__all__ = [
+    "UNITS",
+    "ExportTable",
+    "NumberColumn",
+    "Numbers",
+    "TextColumn",
+    "durations",
+    "gpus",
+    "name_and_unit",
+    "times",
+    "unit_of",
+    "words_of",
+]
 
 #: seconds of units, as names of columns and texts of durations have them
 UNITS: Mapping[str, float] = MappingProxyType(
@@ -61,6 +76,11 @@ ISO = re.compile(
     r"P(?=.)(?:(N)D)?(?:T(?=.)(?:(N)H)?(?:(N)M)?(?:(N)S)?)?".replace("N", r"\d+(?:\.\d+)?"),
     re.ASCII | re.IGNORECASE,
 )
+#: of times with dates: whether they have seconds, or at least minutes
+SECONDS = re.compile(r"\d:\d\d:\d\d|[T ]\d{6}|^\d{14}", re.ASCII)
+MINUTES = re.compile(r"\d:\d\d|[T ]\d{4}|^\d{12}", re.ASCII)
+#: so many values that are all multiples of a minute were written to the minute
+MANY = 12
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
 NO_DURATION = "is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
 
@@ -137,6 +157,20 @@ class TextColumn:
         return values
 
 
+@dataclass(frozen=True)
+class ExportTable:
+    """Texts by column, and where each row stands."""
+
+    reading: Reading
+    places: Sequence[str]
+    names: Sequence[str]
+    texts: Mapping[str, Sequence[str]]
+
+    def column(self, role: str, name: str) -> TextColumn:
+        """Return the column that has a role."""
+        return TextColumn(self.reading, role, name, self.places, self.texts[name])
+
+
 def _number(text: str) -> float:
     if not NUMBER.fullmatch(text) or abs(value := float(text)) == float("inf"):
         raise ValueError
@@ -152,15 +186,27 @@ class NumberColumn:
     form: str = ""
     clock: bool = False  #: since 1970, not since anywhere
     utc: bool = False
+    unit: float | None = None  #: of mere numbers, where the column tells it
+    step: float = 0.0  #: a true value lies less than this from what is written
+
+    @cached_property
+    def array(self) -> NDArray[np.float64]:
+        """The numbers; not a number where a value is unknown."""
+        return np.array([np.nan if n is None else n for n in self.numbers], dtype=np.float64)
 
     def __str__(self) -> str:
         form = f" ({self.form})" if self.form else ""
         return f"{self.column.role}={self.column.name}{form}"
 
 
+def words_of(name: str) -> list[str]:
+    """The words and numbers of a column's name, in small letters."""
+    return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+
+
 def name_and_unit(name: str) -> tuple[str, float | None]:
     """A column's name in small letters without signs, and the unit at its end."""
-    words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    words = words_of(name)
     unit = UNITS.get(words[-1]) if len(words) > 1 else None
     return "".join(words[:-1] if unit else words), unit
 
@@ -168,9 +214,9 @@ def name_and_unit(name: str) -> tuple[str, float | None]:
 # --- times and durations -------------------------------------------------------------------------
 
 
-def times(column: TextColumn) -> NumberColumn:
-    """Read a column of times, all written in one way."""
-    unit = name_and_unit(column.name)[1]
+def times(column: TextColumn, unit: float | None = None) -> NumberColumn:
+    """Read a column of times, all written in one way; `unit`: of numbers, where it is told."""
+    unit = unit or name_and_unit(column.name)[1]
     dates = unit in (None, DAY) and column.known and all(map(COMPACT.fullmatch, column.known))
     if column.numeric and not dates:
         return _numeric_times(column, unit)
@@ -192,7 +238,28 @@ def times(column: TextColumn) -> NumberColumn:
     local = [t and (t.astimezone(UTC).replace(tzinfo=None) if utc else t) for t in known]
     seconds = [None if t is None else (t - EPOCH).total_seconds() for t in local]
     words = "ISO 8601" if form is None else f"as {_example(form)}"
-    return NumberColumn(column, seconds, f"{words}, {'in UTC' if utc else 'no zone'}", True, utc)
+    words += f", {'in UTC' if utc else 'no zone'}"
+    return NumberColumn(column, seconds, words, True, utc, step=_clock_step(column, seconds))
+
+
+def _clock_step(column: TextColumn, seconds: Numbers) -> float:
+    """How finely times with dates were written: to the day, to the minute, or to the second."""
+    if any(SECONDS.search(text) for text in column.known):
+        return _even_step(seconds)
+    return 60.0 if any(MINUTES.search(text) for text in column.known) else DAY
+
+
+def _even_step(seconds: Numbers) -> float:
+    """A minute or an hour where many values are all multiples of it, else nothing."""
+    known = {n for n in seconds if n}
+    steps = (step for step in (3600.0, 60.0) if all(n % step == 0 for n in known))
+    return next(steps, 0.0) if len(known) >= MANY else 0.0
+
+
+def _decimal_step(texts: Iterable[str], unit: float) -> float:
+    """What the last decimal of numbers is worth."""
+    digits = (len(text.partition(".")[2]) for text in texts if "e" not in text.lower())
+    return unit * 10.0 ** -max(digits, default=9)
 
 
 def _numeric_times(column: TextColumn, unit: float | None) -> NumberColumn:
@@ -205,15 +272,18 @@ def _numeric_times(column: TextColumn, unit: float | None) -> NumberColumn:
             if time is not None and not FIRST <= time < LAST:
                 rule = f"is no time of 1990 to 2100 in {SPELLED[since]} since 1970, as others there"
                 raise column.error(i, rule)
-        return NumberColumn(column, seconds, f"{SPELLED[since]} since 1970", True, True)
+        form = f"{SPELLED[since]} since 1970"
+        return NumberColumn(column, seconds, form, True, True, since, _even_step(seconds))
     for i, n in enumerate(numbers):
         if n is not None and n < 0:
             raise column.error(i, "is below 0")
         if n is not None and unit is None and n >= FIRST:
             rule = f"is neither below {FIRST:,.0f} s nor a time of 1990 to 2100 since 1970"
             raise column.error(i, rule)
-    unit = unit or 1.0
-    return NumberColumn(column, [None if n is None else n * unit for n in numbers], SPELLED[unit])
+    told, unit = unit, unit or 1.0
+    seconds = [None if n is None else n * unit for n in numbers]
+    step = max(_decimal_step(column.plain, unit), _even_step(seconds))
+    return NumberColumn(column, seconds, SPELLED[unit], unit=told, step=step)
 
 
 def _iso(text: str) -> datetime:
@@ -266,26 +336,64 @@ def _parsed(text: str, form: str) -> datetime:
     return time.replace(tzinfo=datetime.strptime(offset, "%z").tzinfo)
 
 
-def durations(column: TextColumn, spans: Numbers) -> NumberColumn:
-    """Read a column of durations; `spans`: end - start, which tells the unit of mere numbers."""
+def durations(
+    column: TextColumn, spans: Numbers = (), unit: float | None = None, usual: float = 1.0
+) -> NumberColumn:
+    """Read a column of durations.
+
+    Parameters
+    ----------
+    column : TextColumn
+    spans : sequence of float or None
+        What the durations have to agree with, such as end - start, which tells the unit of numbers.
+    unit : float, optional
+        The unit of numbers where it is given.
+    usual : float
+        Their unit where nothing tells it.
+    """
     if not column.numeric:
-        short = [text for text in column.known if re.fullmatch(r"\d+:\d\d(\.\d+)?", text)]
-        if short and len(short) == len(column.known):
-            i = column.texts.index(short[0])
-            raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
-        return NumberColumn(column, column.parsed(_duration, NO_DURATION), "as written")
-    numbers = column.numbers()
-    unit = name_and_unit(column.name)[1]
-    how = ""
+        texts = column.known
+        short = [text for text in texts if re.fullmatch(r"\d+:\d\d(\.\d+)?", text)]
+        if short and len(short) == len(texts):
+            return _short(column, spans, short[0])
+        found = column.parsed(_duration, NO_DURATION)
+        step = max([_part_step(text) for text in texts] or [0.0])
+        return NumberColumn(column, found, "as written", step=max(step, _even_step(found)))
+    numbers, how = column.numbers(), ""
+    told = unit = unit or name_and_unit(column.name)[1]
     if unit is None:
-        both = [s / n for s, n in zip(spans, numbers, strict=False) if s and n and s > 0]
-        ratio = median(both) if both else 1.0
-        unit = next((u for u in UNITS.values() if abs(ratio / u - 1) <= 0.05), 1.0)
-        how = ", as end - start has it" if both and unit != 1.0 else ""
-        how = how or ", as no unit is told"
+        unit = unit_of(numbers, spans)
+        how = ", as the times have it" if unit not in (None, 1.0) else ""
+        unit, how = unit or usual, how or ", as no unit is told"
     digits = 0 if unit > 1 else 9  # hours and the like were rounded when they were written
     found = [None if n is None else round(n * unit, digits) for n in numbers]
-    return NumberColumn(column, found, f"{SPELLED[unit]}{how}")
+    step = max(_decimal_step(column.plain, unit), _even_step(found))
+    return NumberColumn(column, found, f"{SPELLED[unit]}{how}", unit=told, step=step)
+
+
+def unit_of(numbers: Numbers, spans: Numbers) -> float | None:
+    """The unit in which most numbers agree with some spans in seconds, if any."""
+    both = [s / n for s, n in zip(spans, numbers, strict=False) if s and n and s > 0]
+    ratio = median(both) if both else 0.0
+    return next((unit for unit in UNITS.values() if abs(ratio / unit - 1) <= 0.05), None)
+
+
+def _short(column: TextColumn, spans: Numbers, first: str) -> NumberColumn:
+    """Durations such as 12:34: of minutes and seconds or of hours and minutes, as the spans say."""
+    numbers = column.parsed(_duration, NO_DURATION)
+    unit = 1.0 if column.name in ("Elapsed", "Timelimit") else unit_of(numbers, spans)  # of Slurm
+    if unit not in (1.0, 60.0):
+        i = column.texts.index(first)
+        raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
+    found = [None if n is None else n * unit for n in numbers]
+    return NumberColumn(column, found, "M:S" if unit == 1.0 else "H:M", step=unit)
+
+
+def _part_step(text: str) -> float:
+    """The smallest part that a duration such as 3d2h names, in seconds."""
+    if CLOCK.fullmatch(text) or ISO.fullmatch(text) or NUMBER.fullmatch(text):
+        return 0.0
+    return min((UNITS[unit] for _, unit in PART.findall(text.lower())), default=0.0)
 
 
 def _is_duration(text: str) -> bool:

@@ -26,8 +26,9 @@ __all__ = ["FORMATS", "format_of", "write_trace"]
 FORMATS = (".csv", ".csv.gz", ".parquet", ".swf", ".swf.gz")
 #: fields of a job that a table has columns for
 WRITTEN = {"id", "user", "gpus", "release", "work", "weight", "pin", "rewards"}
+WRITTEN |= {"pod", "after", "limit"}
 #: fields of a job that a line of SWF has a place for
-NUMBERED = WRITTEN - {"weight", "pin", "rewards"}
+NUMBERED = WRITTEN - {"weight", "pin", "rewards", "pod", "after", "limit"}
 #: from here on numbers may be taken for seconds since 1970
 MOST_RELATIVE = 10**8
 DAY = 86_400
@@ -71,8 +72,8 @@ def write_trace(path: str | Path, trace: Trace) -> tuple[str, ...]:
 
     Notes
     -----
-    A table has the columns id, user, gpus, submit, duration (duration_s beside an end), start, end,
-    required_model, job_weight and deadline_after_submission, those that the trace knows;
+    A table has the columns id, user, gpus, submit, duration_s, start, end, gpus_on_one_node, after,
+    time_limit_s, required_model, job_weight and deadline_after_submission, where the trace knows;
     :func:`read_csv` and :func:`read_parquet` know them by these names. Submissions are times where
     the trace tells when it begins, else seconds (days in a trace of more than three years).
 
@@ -88,7 +89,7 @@ def write_trace(path: str | Path, trace: Trace) -> tuple[str, ...]:
     >>> write_trace(path, trace)
     ()
     >>> print(path.read_text(), end="")
-    id,gpus,submit,duration,job_weight
+    id,gpus,submit,duration_s,job_weight
     a,2,2024-05-01T09:00:00,60,1.0
     b,8,2024-05-01T09:00:05,7,2.0
     """
@@ -136,8 +137,14 @@ def _columns(trace: Trace) -> dict[str, list[Any]]:
         found["user"] = [job.user for job in jobs]
     found["gpus"] = [job.gpus for job in jobs]
     found |= {name: moments[name] for name in moments if name.startswith("submit")}
-    found["duration_s" if "end" in known else "duration"] = [job.work for job in jobs]
+    found["duration_s"] = [job.work for job in jobs]
     found |= moments
+    if any(job.pod for job in jobs):
+        found["gpus_on_one_node"] = [job.pod for job in jobs]
+    if any(job.after for job in jobs):
+        found["after"] = [" ".join(job.after) for job in jobs]
+    if any(job.limit for job in jobs):
+        found["time_limit_s"] = [job.limit for job in jobs]
     if any(job.pin for job in jobs):
         found["required_model"] = [job.pin for job in jobs]
     if set(weights) - {1.0}:

@@ -45,7 +45,7 @@ def audit(
         given = given or (gpus_per_node is not None and quotas is None)
         room = screen.cluster_of(nodes, gpus_per_node, cluster) if given else None
         how = screen.ReaderChoice(reader, reader_option or (), columns)
-        loaded = screen.read_log(trace, how)
+        loaded = screen.read_log(trace, how, room)
         sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
         with screen.progress_line("looking"):
             found = run(loaded, room, quotas=sizes, window=window)

@@ -159,7 +159,7 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
     entry = PROBLEMS[stem]
     if entry.convert is None:
         raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
-    trace = read_log(path, reader)
+    trace = read_log(path, reader, options.get("cluster"))
     problem, made = entry.convert(trace, **options)
     seed = options.get("seed")
     return Source(
@@ -292,7 +292,7 @@ def _read(
     """The jobs of a trace that the cluster can run."""
     from ..instances.convert import to_instance
 
-    loaded = read_log(path, reader)
+    loaded = read_log(path, reader, cluster)
     window = _time(loaded, "from", part["from"]), _time(loaded, "until", part["until"])
     weights = _weights(loaded, part["weights"])
     made = to_instance(loaded, cluster, window=window, jobs=first, weights=weights)

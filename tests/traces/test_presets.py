@@ -82,20 +82,20 @@ def test_acme_runs_from_start_to_end(tmp_path: Path) -> None:
     trace = traces.read_acme(write(tmp_path, "acme"))
     assert trace.jobs == (Job(id="dlca", gpus=64, user="uf1", work=8),)
     assert trace.origin == "2023-05-17 11:00:58 UTC"
-    assert dict(trace.report.skipped) == {"no GPUs": 1, "unknown duration": 1}
+    assert dict(trace.report.skipped) == {"no GPUs": 1, "never started": 1}
     assert (trace.rows[0].start, trace.rows[0].end) == (10, 18)
 
 
 def test_tasks_of_pai_have_percent_of_gpus(tmp_path: Path) -> None:
     trace = traces.read_alibaba_pai(write(tmp_path, "alibaba-pai"))
     assert trace.jobs == (
-        Job(id="b/tensorflow", gpus=4, work=2),
+        Job(id="b/tensorflow", gpus=4, work=2, pod=2),
         Job(id="a/worker", gpus=2, release=10, work=60),
     )
     assert dict(trace.report.skipped) == {
         "no GPUs": 1,
         "a fraction of a GPU": 1,
-        "unknown duration": 1,
+        "still running": 1,
         "unknown GPUs": 1,
     }
     assert (trace.origin, trace.users) == (None, ())
@@ -110,14 +110,14 @@ def test_tasks_of_pai_have_percent_of_gpus(tmp_path: Path) -> None:
 def test_instances_that_outlive_the_trace_have_no_times(tmp_path: Path) -> None:
     trace = traces.read_alibaba_dlrm(write(tmp_path, "alibaba-dlrm"))
     assert trace.jobs == (Job(id="i_3", gpus=2, user="app_3", work=60),)
-    assert dict(trace.report.skipped) == {"unknown submission": 1, "no GPUs": 1}
+    assert dict(trace.report.skipped) == {"never started": 1, "no GPUs": 1}
 
 
 def test_spot_jobs_are_gangs_of_workers_on_the_model_they_asked_for(tmp_path: Path) -> None:
     trace = traces.read_alibaba_spot(write(tmp_path, "alibaba-spot"))
     assert trace.jobs == (
-        Job(id="3", gpus=16, user="13", work=100, pin="A10"),
-        Job(id="5", gpus=16, user="57", release=9, work=50, pin="A100-SXM4-80GB"),
+        Job(id="3", gpus=16, user="13", work=100, pin="A10", pod=1),
+        Job(id="5", gpus=16, user="57", release=9, work=50, pin="A100-SXM4-80GB", pod=8),
     )
     assert dict(trace.report.skipped) == {"a fraction of a GPU": 1}
     assert "state of the jobs: HP: 1, Spot: 1" in trace.report.notes
@@ -130,7 +130,7 @@ def test_resources_of_supercloud_are_numbers(tmp_path: Path) -> None:
         Job(id="14", gpus=1, user="72", release=30, work=20),
     )
     assert trace.origin == "2021-02-01 00:00:00 UTC"
-    assert dict(trace.report.skipped) == {"unknown GPUs": 1, "no GPUs": 1}
+    assert dict(trace.report.skipped) == {"never started": 1, "no GPUs": 1}
 
 
 @pytest.mark.parametrize("name", FILES)
