@@ -349,12 +349,12 @@ class _Choice:
         """Refuse a column with the name of a role and many values of its kind, but not all."""
         for role in (*CLOCKS, "duration"):
             for name in self.free(role) if role not in self.given else ():
-                known = self.column(role, name).known
-                numbers = sum(text[:1].isdigit() or text[:1] in "+-.P" for text in known)
-                timed = role != "duration" and self.clock(role, name)
-                if _worth(role, name) < 2 or 2 * numbers < len(known) or timed:
+                column = self.column(role, name)
+                numbers = sum(t[:1].isdigit() or t[:1] in "+-.P" for t in column.known)
+                timed = not (role == "duration" and column.numeric) and self.clock(role, name)
+                if _worth(role, name) < 2 or 2 * numbers < len(column.known) or timed:
                     continue
-                if self.span("duration", name) is None:
+                if not column.short and self.span("duration", name) is None:
                     raise next(error for key, error in self.errors.items() if key[1] == name)
 
     def _unit(self, role: str) -> float | None:
@@ -394,7 +394,15 @@ class _Choice:
                 name = column.column.name
                 texts = column.column.texts
                 flags = len(texts) > 1 and set(texts) - UNKNOWN <= {"0", "1"}
-                other = flags or any(_worth(role, name) for role in SPANS) or _worth(role, name) < 2
+                better = any(
+                    c.clock and _worth(role, c.column.name) >= _worth(role, name) for c in own
+                )
+                other = (
+                    flags
+                    or better
+                    or any(_worth(role, name) for role in SPANS)
+                    or _worth(role, name) < 2
+                )
                 if not column.clock and (role in self.given or not other):
                     _check_clocks(self.table.reading, [column, dated[0]])
             found[role] = [column for column in own if column.clock]

@@ -134,6 +134,12 @@ class TextColumn:
         """Whether all known texts have units or colons, and are no numbers."""
         return not self.numeric and all(_is_duration(text) for text in self.known)
 
+    @property
+    def short(self) -> bool:
+        """Whether all known texts are like 12:34: hours and minutes, or minutes and seconds."""
+        texts = self.known
+        return bool(texts) and all(re.fullmatch(r"\d+:\d\d(\.\d+)?", text) for text in texts)
+
     def error(self, i: int, rule: str) -> ValueError:
         """Return the exception for a value."""
         return self.reading.error(self.places[i], f"{self.name}={self.texts[i]!r} {rule}")
@@ -353,9 +359,8 @@ def durations(
     """
     if not column.numeric:
         texts = column.known
-        short = [text for text in texts if re.fullmatch(r"\d+:\d\d(\.\d+)?", text)]
-        if short and len(short) == len(texts):
-            return _short(column, spans, short[0])
+        if column.short:
+            return _short(column, spans)
         found = column.parsed(_duration, NO_DURATION)
         step = max([_part_step(text) for text in texts] or [0.0])
         return NumberColumn(column, found, "as written", step=max(step, _even_step(found)))
@@ -378,12 +383,12 @@ def unit_of(numbers: Numbers, spans: Numbers) -> float | None:
     return next((unit for unit in UNITS.values() if abs(ratio / unit - 1) <= 0.05), None)
 
 
-def _short(column: TextColumn, spans: Numbers, first: str) -> NumberColumn:
+def _short(column: TextColumn, spans: Numbers) -> NumberColumn:
     """Durations such as 12:34: of minutes and seconds or of hours and minutes, as the spans say."""
     numbers = column.parsed(_duration, NO_DURATION)
     unit = 1.0 if column.name in ("Elapsed", "Timelimit") else unit_of(numbers, spans)  # of Slurm
     if unit not in (1.0, 60.0):
-        i = column.texts.index(first)
+        i = column.texts.index(column.known[0])
         raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
     found = [None if n is None else n * unit for n in numbers]
     return NumberColumn(column, found, "M:S" if unit == 1.0 else "H:M", step=unit)

@@ -1,0 +1,324 @@
+"""What a column means follows from its values too; and what two readings explain is asked."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from few import each_seed
+from gangsched.instances import Trace
+from gangsched.instances.traces import read_csv
+
+T0 = "2024-03-01T08:00:00"
+#: three jobs that waited 35, 0 and 600 s and ran 2,197, 1,800 and 600 s on 4, 2 and 8 GPUs
+BASE: Mapping[str, Sequence[str]] = {
+    "job_id": ["a", "b", "c"],
+    "owner": ["ann", "ben", "ann"],
+    "num_gpus": ["4", "2", "8"],
+    "submit_time": [T0, "2024-03-01T08:10:00", "2024-03-01T08:20:00"],
+    "start_time": ["2024-03-01T08:00:35", "2024-03-01T08:10:00", "2024-03-01T08:30:00"],
+    "end_time": ["2024-03-01T08:37:12", "2024-03-01T08:40:00", "2024-03-01T08:40:00"],
+}
+JOBS = [("a", 4, 0, 2197), ("b", 2, 600, 1800), ("c", 8, 1200, 600)]
+
+
+def read(folder: Path, table: Mapping[str, Sequence[str]], **more: str) -> Trace:
+    path = folder / "log.csv"
+    rows = zip(*table.values(), strict=True)
+    path.write_text("\n".join([";".join(table), *(";".join(row) for row in rows)]) + "\n")
+    return read_csv(path, **more)
+
+
+def plain(trace: Trace) -> list[tuple[str, int, int, int | None]]:
+    return [(job.id, job.gpus, job.release, job.work) for job in trace.jobs]
+
+
+def roles(trace: Trace) -> dict[str, str]:
+    note = next(note for note in trace.report.notes if note.startswith("columns: "))
+    return dict(re.findall(r"(\w+)=([^,(]+?)(?: \(|,|$)", note))
+
+
+#: columns that are added to (or, if None, taken from) the base, and a role that one of them has
+READ: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, str]]] = {
+    "a wall time above end - start is a limit": (
+        {"walltime": ["04:00:00", "12:00:00", "04:00:00"]},
+        {"limit": "walltime"},
+    ),
+    "a wall time that is end - start is a run time": (
+        {"walltime": ["00:36:37", "00:30:00", "00:10:00"]},
+        {"duration": "walltime"},
+    ),
+    "a limit in minutes": ({"timelimit": ["60", "60", "30"]}, {"limit": "timelimit"}),
+    "a queue of start - submit is a wait": ({"queue": ["35", "0", "600"]}, {"wait": "queue"}),
+    "a queue of names is one": (
+        {"queue": ["short", "short", "long"], "owner": None},
+        {"user": "queue"},
+    ),
+    "flags are no ends": ({"completed": ["True", "False", "True"]}, {"end": "end_time"}),
+    "ones and zeros are no ends": ({"finished": ["1", "0", "1"]}, {"end": "end_time"}),
+    "models are no counts": ({"gpu": ["A100", "V100", "A100"]}, {"gpus": "num_gpus"}),
+    "utilisation is no count": ({"gpu": ["87.5", "12.1", "99.0"]}, {"gpus": "num_gpus"}),
+    "a percentage in whole numbers is no count": (
+        {"gpu": ["87", "12", "99"]},
+        {"gpus": "num_gpus"},
+    ),
+    "an empty column is none": (
+        {"gpus": ["", "None", ""], "duration": ["", "", ""], "user": ["", "", ""]},
+        {"gpus": "num_gpus", "user": "owner"},
+    ),
+    "milliseconds without a word beside seconds": (
+        {"runtime": ["2197000", "1800000", "600000"]},
+        {"duration": "runtime"},
+    ),
+    "seconds waited give the submission": (
+        {"submit_time": None, "queued": ["35", "0", "600"]},
+        {"wait": "queued"},
+    ),
+    "a request is a submission": (
+        {"submit_time": None, "requested_at": BASE["submit_time"]},
+        {"submit": "requested_at"},
+    ),
+    "PBS: qtime is the submission, etime when it could start": (
+        {"submit_time": None, "qtime": BASE["submit_time"], "etime": BASE["submit_time"]},
+        {"submit": "qtime", "eligible": "etime"},
+    ),
+    "a duration from submission to end is no run time": (
+        {"duration": ["2232", "1800", "1200"]},
+        {"end": "end_time"},
+    ),
+    "run times with dates left aside": (
+        {"created": ["3", "2", "1"], "elapsed": ["36:37", "30:00", "10:00"]},
+        {"duration": "elapsed"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "wanted"), READ.values(), ids=READ)
+def test_values_decide_what_names_suggest(
+    tmp_path: Path, changes: Mapping[str, Sequence[str] | None], wanted: Mapping[str, str]
+) -> None:
+    columns = {name: texts for name, texts in {**BASE, **changes}.items() if texts is not None}
+    trace = read(tmp_path, columns)
+    assert plain(trace) == JOBS
+    assert [(row.start, row.end) for row in trace.rows] == [(35, 2232), (600, 2400), (1800, 2400)]
+    assert roles(trace).items() >= wanted.items()
+    assert trace.submitted
+
+
+@pytest.mark.parametrize("names", ["submitTime created_at queued_at", "arrival timestamp date"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_of_several_submissions_the_best_name_wins(tmp_path: Path, names: str, place: int) -> None:
+    first, *others = names.split()
+    own = {name: texts for name, texts in BASE.items() if name != "submit_time"}
+    later = BASE["start_time"]
+    added = {first: BASE["submit_time"], **dict.fromkeys(others, later)}
+    both = {**own, **added} if place else {**added, **own}
+    assert plain(read(tmp_path, both)) == JOBS
+
+
+#: what is asked, and an answer
+ASKED: dict[str, tuple[Mapping[str, Sequence[str] | None], str, str]] = {
+    "two submissions": (
+        {"submit_time": None, "created": BASE["submit_time"], "queued_at": BASE["start_time"]},
+        "submit may be 'created' or 'queued_at', which differ in 2 of 3 rows: say which",
+        "submit=created",
+    ),
+    "a time that comes first": (
+        {"submit_time": None, "t0": BASE["submit_time"]},
+        "is 't0' the submission? It comes before 'start_time'",
+        "submit=t0",
+    ),
+    "GPUs of a job or of each of its pods": (
+        {"num_gpus": None, "gpus": ["4", "2", "8"], "replicas": ["1", "1", "2"]},
+        "is 'gpus' the GPUs of a job, or of each of its 'replicas'?",
+        "gpus=gpus",
+    ),
+    "two counts of GPUs": (
+        {"gpu_count": ["4", "4", "8"]},
+        "the GPUs of a job may be ",
+        "gpus=num_gpus",
+    ),
+    "two run times": (
+        {"end_time": None, "runtime": ["2197", "1800", "600"], "elapsed": ["1", "2", "3"]},
+        "duration may be 'runtime' or 'elapsed', which differ in 3 of 3 rows",
+        "duration=runtime",
+    ),
+    "minutes and seconds, or hours": (
+        {"end_time": None, "runtime": ["36:37", "30:00", "10:00"]},
+        "may be minutes and seconds or hours and minutes",
+        "",
+    ),
+    "years of run time": (
+        {"end_time": None, "runtime": ["21970000", "18000000", "6000000"]},
+        "the unit of 'runtime' is not told",
+        "duration=runtime:us",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "question", "answer"), ASKED.values(), ids=ASKED)
+def test_what_two_readings_explain_is_asked(
+    tmp_path: Path, changes: Mapping[str, Sequence[str] | None], question: str, answer: str
+) -> None:
+    columns = {name: texts for name, texts in {**BASE, **changes}.items() if texts is not None}
+    with pytest.raises(ValueError, match=re.escape(question)) as caught:
+        read(tmp_path, columns)
+    assert str(caught.value).startswith(f"{tmp_path / 'log.csv'}: ")
+    assert "\n" not in str(caught.value)
+    if answer:
+        trace = read(tmp_path, columns, columns=answer)
+        assert [job.id for job in trace.jobs] == ["a", "b", "c"]
+
+
+def test_pods_are_kept_and_tasks_counted(tmp_path: Path) -> None:
+    own = {name: texts for name, texts in BASE.items() if name != "num_gpus"}
+    pods = {"gpus_per_node": ["4", "2", "4"], "nodes": ["1", "1", "2"]}
+    assert [(job.gpus, job.pod) for job in read(tmp_path, {**own, **pods}).jobs] == [
+        (4, 4), (2, 2), (8, 4),
+    ]  # fmt: skip
+    tasks = {"gpus_per_task": ["1", "1", "2"], "ntasks": ["4", "2", "4"]}
+    assert [(job.gpus, job.pod) for job in read(tmp_path, {**own, **tasks}).jobs] == [
+        (4, 0), (2, 0), (8, 0),
+    ]  # fmt: skip
+    nodes = {**BASE, "num_nodes": ["1", "1", "2"]}  # at least a GPU a node: GPUs are those of a job
+    assert [job.gpus for job in read(tmp_path, nodes).jobs] == [4, 2, 8]
+    each = {**BASE, "num_nodes": ["8", "4", "16"]}
+    assert [job.gpus for job in read(tmp_path, each).jobs] == [32, 8, 128]
+
+
+def test_what_is_not_known_is_said(tmp_path: Path) -> None:
+    own = {name: texts for name, texts in BASE.items() if name != "submit_time"}
+    trace = read(tmp_path, own)
+    assert not trace.submitted
+    assert "jobs are submitted when they start" in trace.report.notes
+    assert read(tmp_path, BASE).submitted
+
+
+def test_limits_predecessors_and_eligible_times_are_kept(tmp_path: Path) -> None:
+    columns = {
+        **BASE,
+        "dependency": ["", "afterok:a", "afterany:a:b,afterok:x"],
+        "req_walltime": ["UNLIMITED", "01:00:00", "2-00:00:00"],
+        "eligible_time": [T0, "2024-03-01T08:10:00", "2024-03-01T08:25:00"],
+    }
+    trace = read(tmp_path, columns)
+    assert [job.after for job in trace.jobs] == [(), ("a",), ("a", "b")]
+    assert [job.limit for job in trace.jobs] == [None, 3600, 172_800]
+    assert [job.release for job in trace.jobs] == [0, 600, 1500]
+    assert "released when they were eligible, later than submitted: 1" in trace.report.notes
+
+
+def test_models_of_the_cluster_are_models_of_jobs(tmp_path: Path) -> None:
+    columns = {**BASE, "kind": ["a100", "V100", "a100"], "gres": ["gpu:h1:4", "gpu:2", "gpu:8"]}
+    path = tmp_path / "log.csv"
+    read(tmp_path, columns)
+    assert [job.pin for job in read_csv(path, models=["A100", "V100"]).jobs] == [
+        "A100", "V100", "A100",
+    ]  # fmt: skip
+    assert [job.pin for job in read_csv(path, models=["A100"]).jobs] == ["", "", ""]
+
+
+#: how times are written, and the step in which they are
+STEPS: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, float]]] = {
+    "to the second": ({}, {}),
+    "to the minute": (
+        {"start_time": ["2024-03-01 08:00", "2024-03-01 08:10", "2024-03-01 08:30"]},
+        {"start": 60.0},
+    ),
+    "to the hundredth of an hour": ({"runtime_h": ["0.61", "0.50", "0.17"]}, {"duration": 36.0}),
+    "to the minute, in words": ({"runtime": ["37m", "30m", "10m"]}, {"duration": 60.0}),
+    "hours of some": ({"runtime": ["36m37s", "30m", "1h"]}, {"duration": 3600.0}),
+}
+
+
+@pytest.mark.parametrize(("changes", "steps"), STEPS.values(), ids=STEPS)
+def test_how_finely_times_were_written(
+    tmp_path: Path, changes: Mapping[str, Sequence[str]], steps: Mapping[str, float]
+) -> None:
+    assert read(tmp_path, {**BASE, **changes}).steps == pytest.approx(dict(steps))
+
+
+# --- units and clocks ----------------------------------------------------------------------------
+
+
+def numeric(rng: random.Random, count: int = 30) -> dict[str, list[float]]:
+    """Jobs of a log whose times are numbers, of which some wait, with deadlines."""
+    submit, found = 0.0, {"submit": [], "start": [], "end": [], "duration": [], "due": []}
+    for _ in range(count):
+        start = submit + rng.choice([0, 0, 7, 1800])
+        run = rng.randrange(60, 9000)
+        found["submit"].append(submit)
+        found["start"].append(start)
+        found["end"].append(start + run)
+        found["duration"].append(float(run))
+        found["due"].append(submit + rng.uniform(1.2, 4) * run)
+        submit += rng.randrange(1, 4000)
+    return found
+
+
+def text_of(times: Mapping[str, Sequence[float]], columns: str, shift: float, scale: float) -> str:
+    """A table of some columns, with all times shifted and all numbers scaled."""
+    names = columns.split()
+    rows = [["id", "gpus", *names]]
+    for i in range(len(times["submit"])):
+        row = [times[n][i] + (shift if n != "duration" else 0.0) for n in names]
+        rows.append([f"j{i}", str(2 ** (i % 4)), *(f"{scale * value:.3f}" for value in row)])
+    return "\n".join(",".join(row) for row in rows) + "\n"
+
+
+@pytest.mark.parametrize("columns", ["submit start end", "submit duration", "submit start duration",
+                                     "submit end duration", "submit duration due"])  # fmt: skip
+@each_seed(range(6))
+def test_shifts_and_units_of_all_times_change_nothing(
+    seed: int, columns: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    times, found = numeric(rng), []
+    due = "deadline=due" if "due" in columns else ""
+    for shift, scale in [(0, 1), (1e6, 1), (1.7e9, 1), (1.7e9, 1000)]:
+        path = tmp_path / f"{shift}-{scale}.csv"
+        path.write_text(text_of(times, columns, shift, scale))
+        trace = read_csv(path, columns=due or None)
+        jobs = [(j.id, j.gpus, j.release, j.work, getattr(j, "rewards", ())) for j in trace.jobs]
+        found.append((jobs, roles(trace)))
+    assert found == [found[0]] * len(found)
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("ms", 1000), ("min", 1 / 60), ("h", 1 / 3600)])
+def test_a_unit_that_is_stated_holds(tmp_path: Path, unit: str, scale: float) -> None:
+    runs = [2197.0, 1800.0, 600.0]
+    own = {name: texts for name, texts in BASE.items() if name != "end_time"}
+    columns = {**own, "runtime": [f"{run * scale:.6f}" for run in runs]}
+    trace = read(tmp_path, columns, columns=f"duration=runtime:{unit}")
+    assert plain(trace) == JOBS
+    with pytest.raises(ValueError, match="columns: duration='runtime:week': 'week' is not one of"):
+        read(tmp_path, columns, columns="duration=runtime:week")
+
+
+def test_milliseconds_beside_milliseconds(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"j{i},1,{1_714_550_000_000 + 60_000 * i},{90_000 + i}" for i in range(9)]
+    path.write_text("\n".join(["id,gpus,submit,duration", *rows]))
+    assert [job.work for job in read_csv(path).jobs][:2] == [90, 91]
+    seconds = [f"j{i},1,{1_714_550_000_000 + 60_000 * i},{900 + i}" for i in range(9)]
+    path.write_text("\n".join(["id,gpus,submit,duration", *seconds]))
+    assert [job.work for job in read_csv(path).jobs][:2] == [900, 901]
+
+
+@pytest.mark.parametrize("how", ["", ":at", ":after"])
+def test_deadlines_are_times_or_count_from_submissions(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("id,gpus,submit,duration,ddl\na,1,0,9,120\nb,1,1000,9,1120\nc,1,2000,9,2080\n")
+    rewards = [job.rewards for job in read_csv(path, columns=f"deadline=ddl{how}").jobs]  # type: ignore[attr-defined]
+    at, after = [120, 120, 80], [120, 1120, 2080]
+    assert rewards == [((seconds, 100),) for seconds in (after if how == ":after" else at)]
+    path.write_text("id,gpus,submit,duration,ddl\na,1,0,9,120\nb,1,1000,9,90\nc,1,2000,9,2080\n")
+    if how:
+        assert read_csv(path, columns=f"deadline=ddl{how}").jobs
+    else:
+        with pytest.raises(ValueError, match="is 'ddl' a time on the clock of the submissions, or"):
+            read_csv(path, columns="deadline=ddl")
