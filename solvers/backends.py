@@ -11,32 +11,13 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ..instances.shipped import shipped
 from . import cp_sat
 
 __all__ = ["available", "check", "named", "works"]
 
-#: names of gap, threads and seed by solver; None where it has no such option
-OPTIONS: Mapping[str, Mapping[str, str | None]] = {
-    "highs": {"gap": "mip_rel_gap", "threads": "threads", "seed": "random_seed"},
-    "cp-sat": {"gap": "relative_gap_limit", "threads": "num_workers", "seed": "random_seed"},
-    "appsi_highs": {"gap": "mip_rel_gap", "threads": "threads", "seed": "random_seed"},
-    "gurobi": {"gap": "MIPGap", "threads": "Threads", "seed": "Seed"},
-    "cplex": {"gap": "mip_tolerances_mipgap", "threads": "threads", "seed": "randomseed"},
-    "xpress": {"gap": "miprelstop", "threads": "threads", "seed": "randomseed"},
-    "cbc": {"gap": "ratioGap", "threads": "threads", "seed": "randomSeed"},
-    "scip": {
-        "gap": "limits/gap",
-        "threads": "parallel/maxnthreads",
-        "seed": "randomization/randomseedshift",
-    },
-    "glpk": {"gap": "mipgap", "threads": None, "seed": "seed"},
-}
-#: other names of the same solvers in Pyomo
-SAME: Mapping[str, str] = {
-    "appsi_gurobi": "gurobi", "gurobi_direct": "gurobi", "gurobi_persistent": "gurobi",
-    "appsi_cplex": "cplex", "cplex_direct": "cplex", "cplex_persistent": "cplex",
-    "xpress_direct": "xpress", "xpress_persistent": "xpress", "appsi_cbc": "cbc", "glpsol": "glpk",
-}  # fmt: skip
+#: names of gap, threads and seed by solver, and other names of the same solvers in Pyomo
+OPTIONS, SAME = shipped("gangsched.solvers", "backends").values()
 #: solvers of Pyomo that are looked for
 PYOMO = ("appsi_highs", "cbc", "cplex", "glpk", "gurobi", "scip", "xpress")
 

@@ -421,14 +421,10 @@ def computed(columns: Iterable[Column], row: Any) -> dict[str, Any]:
 
 # --- words ---------------------------------------------------------------------------------------
 
+#: sentences below tables and in reports, by name
+SAID = shipped("gangsched.analysis.show", "words")
 #: words of several headings, in short
-WORDS: Mapping[str, str] = {
-    "weighted miss rate": "1 less the mean reward of a job with deadlines (SLO job) over the "
-    "largest of all jobs (Gao et al. 2024)",
-    "rho": "GPU time that was got over the fair share (Ye et al. 2022)",
-    "user-days": "days on which a user had jobs; below 1: it got under 99.9 % of its fair share, "
-    "as users of short jobs do on an empty cluster too",
-}
+WORDS: Mapping[str, str] = SAID["words"]
 WAYS = {-1: "less is better", 1: "more is better"}
 
 

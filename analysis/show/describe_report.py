@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from . import page
 from .chart_data import SHARE_OF_JOBS, Data
-from .columns import Column, ColumnTable, duration, percent, tenth, whole
+from .columns import SAID, Column, ColumnTable, duration, percent, tenth, whole
 from .describe import LEVELS, LIMITS, Description, GangClass
 from .describe_plot import draw, size_bars
 from .page import Topic
@@ -63,15 +63,9 @@ def write_description_report(
             [page.chart("distributions", title_of_distributions, _distributions(found), still)],
         ),
         Topic("Users", _users(found)),
-        Topic("How it was read", [*map(page.paragraph, notes), page.muted(MEANING)]),
+        Topic("How it was read", [*map(page.paragraph, notes), page.muted(SAID["description"])]),
     ]
     page.write_page(path, title, _summary(found), topics)
-
-
-MEANING = (
-    "Table 1 and Figs. 1 to 5 of Ye et al. (2022), for this trace. Quantiles are values that "
-    "occur. GPU service time: GPUs of a job times its run time."
-)
 
 
 def _summary(found: Description) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..comparing.losses import LossLedger
 from ..comparing.replayed import Replay
-from .columns import Column, ColumnTable, fixed
+from .columns import SAID, Column, ColumnTable, fixed
 
 #: terms, in both orders; each ledger has its own name for the policy's first one
 TERMS = (
@@ -16,14 +16,6 @@ TERMS = (
 )  # fmt: skip
 ORDERS = "hours,\npolicy first", "hours,\ncluster first"
 MOST_POLICIES = 6  #: side by side
-LEGEND = (
-    "Terms of the mean completion time in hours; each is the difference of two runs, or of one "
-    "and what is known. fairness, order: of the policy's own order, against smallest area first "
-    "with the same knowledge; ignorance: of run times; restart overhead: of resuming and moving; "
-    "rounds: of that length, not a second; nodes: against one pool of GPUs; rest: against the best "
-    "known schedule, which sees all jobs in advance; open: that one against the bound. Terms "
-    "depend on the order of removal; one below 0 is a hindrance that helped."
-)
 
 
 def loss_tables(found: Replay) -> list[ColumnTable]:
@@ -39,7 +31,7 @@ def loss_tables(found: Replay) -> list[ColumnTable]:
 def loss_notes(found: Replay) -> list[str]:
     """Return what the tables mean, and which rows have no ledger."""
     lacking = [f"{name}: {one}" for name, one in found.ledgers.items() if isinstance(one, str)]
-    words = [LEGEND] if len(lacking) < len(found.ledgers) else []
+    words = [SAID["losses"]] if len(lacking) < len(found.ledgers) else []
     return [*words, *(f"No ledger of {text}" for text in lacking)]
 
 

@@ -29,6 +29,7 @@ from .columns import (
     FAIRNESS,
     JOBS,
     REVENUE,
+    SAID,
     TIME,
     USERS,
     Column,
@@ -44,7 +45,6 @@ from .columns import (
 from .loss_tables import loss_notes, loss_tables
 from .page import Topic
 from .replay_tables import (
-    MODELS,
     conditions,
     earning_words,
     failures,
@@ -274,12 +274,6 @@ def _least(rows: Sequence[Replayed], measure: str) -> Replayed | None:
 
 # --- measures ------------------------------------------------------------------------------------
 
-MEANING = (
-    "rho is of eq. (8), (12) and (15) of Ye et al. (2022). Certified ratio: of the line above it. "
-    "Bold: best of its row; runs that were stopped have their means over complete jobs and take no "
-    "part in that."
-)
-
 
 def _said(found: Replay, *sections: Section) -> Markup:
     """What the columns that are shown mean, to unfold."""
@@ -292,7 +286,7 @@ def _measures(found: Replay) -> Topic:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
     said = _said(found, JOBS, TIME, FAIRNESS)
-    return Topic("Measures", [table, said, page.muted(MEANING)])
+    return Topic("Measures", [table, said, page.muted(SAID["measures"])])
 
 
 # --- revenue -------------------------------------------------------------------------------------
@@ -328,29 +322,18 @@ def _earning(found: Replay, settings: Markup) -> list[Topic]:
 
 # --- deadlines -----------------------------------------------------------------------------------
 
-REWARDED = (
-    "Weighted miss rate: of Section IV-C. Certified ratio of reward: no policy that keeps gangs "
-    "could have won more than this factor more (for a policy that changed numbers of GPUs: none "
-    "that may do so, with up to twice the gang), verified by gangsched.verify_bound, and rounded "
-    "up."
-)
-ELASTIC = (
-    "{} ran jobs on other numbers of GPUs than their gangs: the ratio is to the most that policies "
-    "can win which may do so, {}, and times are compared with no bound."
-)
-
 
 def _deadlines(found: Replay) -> list[Topic]:
     if not found.has_deadlines:
         return []
     elastic = sorted(row.name for row in found.rows if row.elastic)
     most, gangs = found.bounds.get(REWARDS[bool(elastic)]), found.bounds.get(REWARDS[False])
-    said = [REWARDED]
+    said = [SAID["rewarded"]]
     if gangs is not None:
         said.append(f"No policy that keeps gangs wins more than {_most(gangs)}.")
     said.append(informed(found))
     if elastic:
-        said.append(ELASTIC.format(", ".join(elastic), _most(most)))
+        said.append(SAID["elastic_ratio"].format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value
     figure = run_plots.deadlines(found.runs, bound=line)
     still = page.picture(figure, "deadlines", "Reward for met deadlines of each policy")
@@ -396,15 +379,6 @@ def _certified(found: Replay) -> list[Topic]:
         ratios = (row.ratios.get(measure) for row in found.rows)
         times = ("–" if r is None else shown_ratio(r) for r in ratios)
         lines.append((name, least, *times, bound.method))
-    text = (
-        "Bounds are rounded down. Ratio of what each policy reached to the lower bound, rounded "
-        "up: no policy whatever, not "
-        "even one that knew all jobs in advance and could suspend and move them for free, can be "
-        "more than this factor better. The bounds were verified by gangsched.verify_bound. "
-        "Mean end: most of it are the times of submission, so that "
-        "its ratios are close to 1. Without a ratio: runs that were "
-        "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
-    )
     table = page.rows(heads, lines, numbers=numbers, name="certified ratios")
     proofs = [
         page.proof(
@@ -412,7 +386,7 @@ def _certified(found: Replay) -> list[Topic]:
         )
         for name, bound in found.bounds.items()
     ]
-    return [Topic(title, [table, page.muted(text), *proofs])]
+    return [Topic(title, [table, page.muted(SAID["certified"]), *proofs])]
 
 
 def _losses(found: Replay) -> list[Topic]:
@@ -435,26 +409,13 @@ def _how_fair(found: Replay) -> list[Topic]:
     if not found.fairness:
         return []
     lines = [(what, shown_ratio(bound.value), bound.method) for what, _, bound in found.fairness]
-    text = (
-        "Upper bounds, rounded up, and verified by gangsched.verify_bound. They say what any "
-        "policy could give to everybody at once: rho of 1 for all is not always possible."
-    )
     heads = "what is bounded", "at most", "method"
     table = page.rows(heads, lines, numbers=[1], name="fairness bounds")
-    return [Topic("How fair anyone could be", [table, page.muted(text)])]
+    return [Topic("How fair anyone could be", [table, page.muted(SAID["how_fair"])])]
 
 
 # --- GPU models ----------------------------------------------------------------------------------
 
-WORK = (
-    "Held: GPU time of a user over that of the run. Work: GPUs at speed 1 that would have done the "
-    "same. Over fair share: that work, over what the user's fair share min(demand, quota), the "
-    "same share of every model, would have done at the mean speeds of its jobs, without overhead."
-)
-TRADES = (
-    "Amount: fast GPUs to the buyer. Rate: slow GPUs to the seller for each of them. Trades at the "
-    "same time follow one another; one that was undone returned what it had moved."
-)
 MOST_TRADES = 5_000  # for the size of the file; a run has all
 TRADE_HEADS = ("time", "", "buyer", "seller", "fast", "slow", "amount", "rate")
 
@@ -465,7 +426,7 @@ def _models(found: Replay) -> list[Topic]:
         return []
     figure = run_plots.model_shares(found.runs)
     parts = [page.picture(figure, "models", "GPUs of each model by user")]
-    parts += [page.muted(MODELS), *_work(found)]
+    parts += [page.muted(SAID["models"]), *_work(found)]
     return [
         Topic("GPU models", parts + [p for row in found.rows for p in _trades(row.name, row.run)])
     ]
@@ -482,7 +443,7 @@ def _work(found: Replay) -> list[Markup]:
     heads, numbers = ["user", *below], range(1, 1 + len(below))
     above = [page.TableCell(""), *names]
     table = page.rows(heads, lines, numbers=numbers, name="users by model", above=above)
-    return [table, page.muted(WORK)]
+    return [table, page.muted(SAID["work"])]
 
 
 def _trades(name: str, run: Run) -> list[Markup]:
@@ -501,7 +462,7 @@ def _trades(name: str, run: Run) -> list[Markup]:
     if len(log) > MOST_TRADES:
         count += f" The first {MOST_TRADES:,} of them:"
     table = page.rows(TRADE_HEADS, lines, name=f"trades of {name}")
-    return [page.details(count, table, page.muted(TRADES))]
+    return [page.details(count, table, page.muted(SAID["trades"]))]
 
 
 def _user(run: Run, user: Any) -> str:
@@ -554,12 +515,6 @@ def _rule(name: str, value: Any, unit: str) -> str:
     return f"{name} {value}" if plain else f"{name} {value:,} {unit}"
 
 
-OWN_LEASES = (
-    "Policies with leases of their own, such as unisched and chronus, do not follow the lease, nor "
-    "jobs with a preemption cost of their own the overhead."
-)
-
-
 def _records(found: Replay) -> list[Topic]:
     """Everything that is needed to run it again."""
     versions: dict[str, str] = {}
@@ -583,7 +538,7 @@ def _records(found: Replay) -> list[Topic]:
         lines.append(texts)
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
     said = {", ".join(n) if len(rules) > 1 else "all policies": text for text, n in rules.items()}
-    own = [page.muted(OWN_LEASES)] * found.has_deadlines
+    own = [page.muted(SAID["own_leases"])] * found.has_deadlines
     return [
         Topic("Parameters", [page.rows(heads, lines, numbers=[5], name="parameters")]),
         Topic("Rules of the cluster", [page.facts(said), *own]),

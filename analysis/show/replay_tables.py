@@ -16,6 +16,7 @@ from .columns import (
     FAIRNESS,
     POLICY,
     REVENUE,
+    SAID,
     SECTIONS,
     SHARING,
     STARRED,
@@ -157,12 +158,6 @@ def failures(found: Replay) -> list[str]:
     ]
 
 
-NOT_COMPILED = (
-    "runtime -: Python ran loops that are not compiled yet, which says nothing of the policy; "
-    "`gangsched warm-up` compiles all of them"
-)
-
-
 def legend(
     found: Replay, explain: bool = False, *, drawn: str = "", rejected: int = 0
 ) -> list[str]:
@@ -176,18 +171,20 @@ def legend(
         words = explained(column for table in shown for column in table.columns)
     if found.problem is not None:
         settings = str(conditions(found, drawn=drawn, rejected=rejected))
-        words += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
+        words += [SAID["not_compiled"]] * any(run.runtime is None for run in found.runs.values())
         return [*earning_words(found), *words, settings, *remarks(found)]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
-    said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
-    said += [USERS_ALIKE] * bool(found.sharing.bounds)
+    said += [SAID["tight"]] * any(
+        ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1]
+    )
+    said += [SAID["users_alike"]] * bool(found.sharing.bounds)
     said.append(str(conditions(found, drawn=drawn, rejected=rejected)))
     if found.has_deadlines:
         said += _any_that_profiles(found)
-        said += [ELASTIC] * any(row.elastic for row in found.rows)
-    said += [NOT_COMPILED] * any(run.runtime is None for run in found.runs.values())
+        said += [SAID["elastic"]] * any(row.elastic for row in found.rows)
+    said += [SAID["not_compiled"]] * any(run.runtime is None for run in found.runs.values())
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
         if explain or ceil(1000 * bound.value) < 1000:
@@ -196,36 +193,14 @@ def legend(
     return [*said, *loss_notes(found), *remarks(found)]
 
 
-TIGHT = (
-    "any policy of least rho: its bound of 1 is tight, as fluid sharing gives everybody its fair "
-    "share; so it tells no policy from another"
-)
-USERS_ALIKE = (
-    "any policy of the sharing ratio: often little more than one user's run times over its time "
-    "alone, as nobody can be faster"
-)
-ELASTIC = (
-    "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
-    "for any policy that may do so, with up to twice the gang; the bounds of completion times and "
-    "of rho are those of gangs, and hold for the others."
-)
-
-
 def _best_known(found: Replay) -> list[str]:
     """Say whose schedules are the best ones."""
     best = found.best_known
     said = []
     if whose := dict.fromkeys(how for name, (_, how) in best.items() if name != "reward"):
-        said.append(
-            f"best known ({', '.join(whose)}): where it is no policy, on any free GPUs, paused and "
-            "moved for free; the optimum lies between it and the bound"
-        )
+        said.append(SAID["best_known"].format(", ".join(whose)))
     if "reward" in best:
-        said.append(
-            f"best known reward ({best['reward'][1]}): where it is no policy, all jobs are known "
-            "in advance, paused and moved for free; the most of those that keep gangs lies between "
-            "it and the bound"
-        )
+        said.append(SAID["best_known_reward"].format(best["reward"][1]))
     return said
 
 
@@ -237,10 +212,9 @@ def offline(known: KnownSchedule) -> str:
 def earning_words(found: Replay) -> list[str]:
     """Say what bounds the revenue, whose the best schedule is, and under which terms all run."""
     bound = found.bounds.get("revenue")
-    text = "any policy: nothing is proven about the revenue, so no ratio is certified"
+    text = SAID["no_revenue_bound"]
     if bound is not None:
-        text = "any policy: a verified bound, also for one that knows all jobs in advance "
-        text += f"({bound.method}; effort {found.effort}); certified ratios are to this"
+        text = SAID["revenue_bound"].format(bound.method, found.effort)
     said = [text]
     if known := found.known.get("revenue"):
         said.append(f"{offline(known)}: a schedule of all jobs, known in advance; no policy")
@@ -262,22 +236,13 @@ def _any_policy(found: Replay) -> str:
     bounds = [found.bounds.get(name) for name in ("flow", "slowdown", "makespan")]
     methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
     if not methods:
-        return "any policy: nothing is proven about completion times, so no ratio is certified"
+        return str(SAID["no_bounds"])
     keeps = " that keeps gangs" * found.has_deadlines
-    return (
-        f"any policy{keeps}: verified bounds, also for one that knows all jobs in advance and "
-        f"moves them for free ({methods}; effort {found.effort}); certified ratios are to these"
-    )
+    return str(SAID["bounds"]).format(keeps, methods, found.effort)
 
 
-KNOWLEDGE = {
-    "known": "know what they use of run times when jobs come",
-    "learned": "learn run times from complete jobs, and know them until there are some",
-    "estimated": "know run times with an error",
-    "after profiling": "profile new jobs first, and pay for it",
-    "after profiling on dedicated nodes": "profile new jobs first, on nodes that do nothing else",
-    "unknown": "do not use run times",
-}
+#: what policies know of run times, by how they do
+KNOWLEDGE: Mapping[str, str] = SAID["knowledge"]
 
 
 def conditions(found: Replay, *, drawn: str = "", rejected: int = 0) -> Conditions:
@@ -348,24 +313,15 @@ def informed(found: Replay) -> str:
 
 # --- remarks --------------------------------------------------------------------------------------
 
-RECORDED = (
-    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
-    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
-)
-MODELS = (
-    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
-    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
-)
-
 
 def remarks(found: Replay) -> tuple[str, ...]:
     """Say what to know about GPU models, about trades and about the log's own schedule."""
     fluid = found.problem is None and not found.fairness
-    said = [MODELS] if fluid and uneven(found.instance) else []
+    said = [SAID["models"]] if fluid and uneven(found.instance) else []
     if found.unrecorded:
         said.append(f"No row {Recorded.name!r}: {found.unrecorded}.")
     elif any(row.recorded for row in found.rows):
-        said.append(RECORDED)
+        said.append(SAID["recorded"])
     return (*said, *trades_line(found.runs))
 
 

@@ -20,7 +20,7 @@ from ...instances.display import counted
 from ...solvers.result import Bound, Refuted
 from ..comparing.comparison import Comparison, Row
 from . import chart_data, gantt_data, page, plots
-from .columns import shown_bound, shown_ratio
+from .columns import SAID, shown_bound, shown_ratio
 from .page import Topic
 from .solver_tables import solver_conditions, solver_table, solver_words
 
@@ -185,14 +185,8 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> To
     title = f"Proof, {relaxation}" if relaxation else "Proof"
     if bound is None:
         return Topic(title, [page.paragraph("No bound was verified, so nothing is certified.")])
-    text = Markup(
-        "<p>No {} is better than <strong>{}</strong> (method: {}). The certificate was replayed by "
-        "<code>gangsched.verify_bound</code> when the solvers were compared: in integers or "
-        "rationals, and without the code that found it.</p>"
-    )
-    said = text.format(
-        f"{relaxation} {thing}".strip(), shown_bound(bound.value, sense), bound.method
-    )
+    what = f"{relaxation} {thing}".strip()
+    said = Markup(SAID["proof"]).format(what, shown_bound(bound.value, sense), bound.method)
     proof = page.proof("The certificate", bound.certificate, MOST_CERTIFICATE)
     return Topic(title, [said, proof])
 
@@ -226,11 +220,7 @@ def _records(comparison: Comparison) -> list[Topic]:
 def _refuted(refuted: Sequence[Refuted[Any]]) -> list[Topic]:
     if not refuted:
         return []
-    text = (
-        "These follow the print literally, and what they return breaks the problem. They have no "
-        "objective and take no part in the comparison."
-    )
-    parts = [page.paragraph(text)]
+    parts = [page.paragraph(SAID["refuted"])]
     for one in refuted:
         number = counted(len(one.violations), "violation")
         parts.append(page.folded(f"{one.solver}: {number}", one.violations))

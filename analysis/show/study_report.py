@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from . import page
 from .chart_data import Data
-from .columns import Column, ColumnTable
+from .columns import SAID, Column, ColumnTable
 from .page import Topic
 
 __all__ = ["write_study_report"]
@@ -26,7 +26,6 @@ COLUMNS = (
     Column(lambda one: one.why, "why"),
 )
 MOST_TABLES = 3  # side by side
-OWN = "*: not a statement of the paper."
 
 
 def write_study_report(path: str | Path, study: Any) -> None:
@@ -76,7 +75,7 @@ def _statements(study: Any) -> list[Topic]:
     if not study.statements:
         return []
     table = page.table(ColumnTable(COLUMNS, tuple(study.statements)), name="statements")
-    own = [page.muted(OWN)] * any(not one.in_paper for one in study.statements)
+    own = [page.muted(SAID["not_in_paper"])] * any(not one.in_paper for one in study.statements)
     return [Topic("What the paper says of it", [table, *own])]
 
 

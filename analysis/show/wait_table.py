@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...solvers.io import bound_to_dict
 from ..comparing.replayed import Replay
 from ..driving.waits import REASONS
-from .columns import Column, ColumnTable, fixed, lasting, whole
+from .columns import SAID, Column, ColumnTable, fixed, lasting, whole
 
 if TYPE_CHECKING:
     from ..driving.waits import Wait
@@ -32,13 +32,6 @@ COLUMNS = (
     Column("at_once", "cost\nat once", "s", 0, lasting),
     Column("as_run", "cost\nas run", "s", 0, lasting),
 )
-PRICED = (
-    "GPU price: by how many seconds the bound of all completion times together would be lower for "
-    "each second of one GPU more during the wait; cost at once, as run: what the job's GPUs would "
-    "have cost from its release on, and did cost, at these prices. Where at once less as run is "
-    "more than the wait, others had more use of the GPUs."
-)
-UNPRICED = "No GPU prices: nothing is proven about completion times."
 
 
 def wait_table(found: Replay, waits: Waits) -> ColumnTable:
@@ -59,7 +52,7 @@ def wait_notes(waits: Waits) -> list[str]:
     """Say what the reasons that occur mean, and the prices."""
     main = {wait.main for own in waits.values() for wait in own}
     said = [f"{name}: {text}" for name, text in REASONS.items() if name in main]
-    return [*said, PRICED if _priced(waits) else UNPRICED] if main else []
+    return [*said, SAID["priced"] if _priced(waits) else SAID["unpriced"]] if main else []
 
 
 def waits_to_dict(found: Replay, waits: Waits) -> dict[str, Any]:
