@@ -13,7 +13,6 @@ from .export import read_parquet as read_parquet
 from .gavel import read_gavel as read_gavel
 from .helios import read_helios as read_helios
 from .helios import read_vc_sizes as read_vc_sizes
-from .itp import read_itp as read_itp
 from .json_logs import read_json as read_json
 from .philly import read_philly_csv as read_philly_csv
 from .philly import read_philly_json as read_philly_json
@@ -21,6 +20,7 @@ from .presets import read_acme as read_acme
 from .presets import read_alibaba_dlrm as read_alibaba_dlrm
 from .presets import read_alibaba_pai as read_alibaba_pai
 from .presets import read_alibaba_spot as read_alibaba_spot
+from .presets import read_itp as read_itp
 from .presets import read_supercloud as read_supercloud
 from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf

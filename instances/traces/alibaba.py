@@ -7,16 +7,17 @@ Gradient Descent", USENIX ATC 2023.
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 from ..model import Cluster, Node
-from .table import TextRow, TextTable
-from .trace import Reading, Trace
+from .presets import PRESETS, preset_table, preset_trace
+from .table import TextTable
+from .trace import LogRow, Reading, Trace
 
-COLUMNS = (
-    "name", "num_gpu", "gpu_milli", "gpu_spec", "pod_phase", "creation_time", "deletion_time",
-    "scheduled_time",
-)  # fmt: skip
 WHOLE = 1000  # gpu_milli of a pod that has its GPU alone
 logger = logging.getLogger("gangsched")
 
@@ -54,40 +55,39 @@ def read_alibaba(path: str | Path) -> Trace:
       not have that GPU alone.
     - Models: ``gpu_spec`` may list several GPU models of which any will do, which a job here cannot
       say; it is not heeded, and the report says how many jobs have one.
-    - Skipped and counted, in this order: never scheduled, end before start, no GPUs (0), unknown
-      submission, unknown duration, zero duration. Negative numbers are errors.
+    - Skipped and counted: never started, an end before the start, no GPUs (0), unknown submission,
+      unknown duration, zero duration. Negative numbers are errors.
     """
-    reading = Reading(path)
-    parts = specs = 0
-    for row in TextTable(reading, *COLUMNS):
-        share = row.number("gpu_milli")
-        part = share is not None and share < WHOLE
-        if _read_pod(reading, row, part):
-            parts += part
-            specs += bool(row["gpu_spec"])
-    return reading.trace(
-        tally="pod_phase",
-        notes=(
-            f"jobs that asked for a part of a GPU and have a whole one: {parts:,}",
-            f"jobs with a gpu_spec, which is not heeded: {specs:,}",
-        ),
+    preset = PRESETS["alibaba"]
+    table = preset_table(path, preset, preset.more)
+    trace = preset_trace(table, preset)
+    shares = table.column("share of a GPU", "gpu_milli").numbers()
+    shared = {
+        place
+        for place, share in zip(table.places, shares, strict=True)
+        if share is not None and share < WHOLE
+    }
+    special = set(compress(table.places, table.texts["gpu_spec"]))
+    places = [row.place for row in trace.rows]
+    phase = dict(zip(table.places, table.texts["pod_phase"], strict=True))
+    phases = sorted(Counter(phase[place] for place in places).items())
+    notes = (
+        *trace.report.notes,
+        f"pod_phase of the jobs: {', '.join(f'{name}: {count:,}' for name, count in phases)}",
+        f"jobs that asked for a part of a GPU and have a whole one: {_among(places, shared):,}",
+        f"jobs with a gpu_spec, which is not heeded: {_among(places, special):,}",
     )
+    alone = (row if row.place not in shared else _untimed(row) for row in trace.rows)
+    return replace(trace, rows=tuple(alone), report=replace(trace.report, notes=notes))
 
 
-def _read_pod(reading: Reading, row: TextRow, part: bool) -> bool:
-    id, gpus = row.id("name"), row.count("num_gpu")
-    created, deleted = row.number("creation_time"), row.number("deletion_time")
-    scheduled = row.number("scheduled_time")
-    if scheduled is None:
-        reading.skip(row.place, "never scheduled")
-        return False
-    if deleted is not None and deleted < scheduled:
-        reading.skip(row.place, "end before start", (scheduled, deleted))
-        return False
-    duration = None if deleted is None else deleted - scheduled
-    phase = row.text("pod_phase", "every pod has one")
-    ran = (None, None) if part else (scheduled, deleted)
-    return reading.offer(row.place, id, created, duration, gpus, tag=phase, ran=ran)
+def _untimed(row: LogRow) -> LogRow:
+    return row._replace(start=None, end=None)
+
+
+def _among(places: Iterable[str], chosen: Collection[str]) -> int:
+    """How many of some places are among others."""
+    return sum(place in chosen for place in places)
 
 
 def read_alibaba_nodes(path: str | Path) -> Cluster:

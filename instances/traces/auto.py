@@ -25,7 +25,6 @@ from .chronus import read_chronus
 from .export import read_csv, read_parquet
 from .gavel import FORMS, read_gavel
 from .helios import read_helios
-from .itp import read_itp
 from .json_logs import read_json
 from .philly import read_philly_csv, read_philly_json
 from .presets import (
@@ -34,6 +33,7 @@ from .presets import (
     read_alibaba_dlrm,
     read_alibaba_pai,
     read_alibaba_spot,
+    read_itp,
     read_supercloud,
 )
 from .sacct import read_sacct
@@ -118,7 +118,9 @@ def _binary(raw: bytes, name: str) -> str:
     if raw[257:262] == b"ustar":
         return "a tar archive: unpack it"
     head = raw[:20].decode("latin-1")
-    found = next((what for first, what in BINARY.items() if head.startswith(first)), "")
+    binary = any(byte < 9 or byte > 126 for byte in raw[:100])
+    known = BINARY if binary else {}
+    found = next((what for first, what in known.items() if head.startswith(first)), "")
     if not found and name.endswith((".parquet", ".pq")):
         return "its name is one of Parquet, but it does not begin with PAR1"
     return found or (
@@ -137,7 +139,8 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
     for pattern, what in FOREIGN.items():
         if re.match(pattern, text, re.MULTILINE):
             yield Recognised("", what)
-    if jobs and all(len(job) >= LEAST and all(map(_is_number, job)) for job in jobs[:-1] or jobs):
+    numbers = sum(len(job) >= LEAST and all(map(_is_number, job)) for job in jobs)
+    if 2 * numbers > len(jobs):  # what is wrong with the others, its reader says
         yield Recognised("swf", f"lines of {len(jobs[0])} numbers")
     if any(map(SWF.match, lines)):
         yield Recognised("swf", "comments of the Standard Workload Format")

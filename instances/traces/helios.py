@@ -8,15 +8,16 @@ Times are text on the local clock of the data centre without a zone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date as Date
+from itertools import compress
+from operator import not_
 from pathlib import Path
 
 from ..model import User
+from .presets import PRESETS, preset_table, preset_trace
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
-
-COLUMNS = ("job_id", "vc", "gpu_num", "state", "submit_time", "duration")
-RAN = ("start_time", "end_time")
 
 
 def read_helios(
@@ -28,8 +29,8 @@ def read_helios(
     ----------
     path : str or Path
         Plain or gzip. The first line names the columns, in any order: job_id, vc, gpu_num, state,
-        submit_time, duration. Of the other ones start_time and end_time are read where they are
-        there; user, cpu_num, node_num and queue are not.
+        submit_time, duration. Of the other ones start_time, end_time and node_num are read where
+        they are there; user, cpu_num and queue are not.
     sizes : str or Path, optional
         Sizes of the virtual clusters, see :func:`read_vc_sizes`: they become the weights of the
         users. Without it every weight is 1.
@@ -55,26 +56,33 @@ def read_helios(
     -----
     - Clock: ``submit_time``, ``YYYY-MM-DD HH:MM:SS``; time 0 is the first one kept.
     - Work: ``duration`` in seconds (end minus start), a fraction rounded up.
-    - Skipped and counted, in this order: no GPUs (0: jobs for processors only), unknown submission,
-      unknown duration, zero duration (they occur). With `sizes`, then jobs of a virtual cluster
-      that has no GPUs on that day. Negative numbers are errors.
+    - GPUs are on ``node_num`` nodes in equal parts, which are the job's pods.
+    - Skipped and counted: no GPUs (0: jobs for processors only), unknown submission, unknown
+      duration, zero duration (they occur), never started, an end before the start. With `sizes`,
+      jobs of a virtual cluster that has no GPUs on that day. Negative numbers are errors.
     """
     if date is not None and sizes is None:
         raise ValueError(f"date={date!r} is the day of the sizes, but sizes=None")
+    preset = PRESETS["helios"]
+    table = preset_table(path, preset)
+    trace = preset_trace(table, preset)
+    if sizes is None or trace.origin is None:
+        return trace
+    day = date or trace.origin[:10]
+    users = read_vc_sizes(sizes, date=day)
+    kept, own = {row.place for row in trace.rows}, {user.id for user in users}
+    stays = [
+        vc in own or place not in kept
+        for place, vc in zip(table.places, table.texts["vc"], strict=True)
+    ]
     reading = Reading(path)
-    for row in TextTable(reading, *COLUMNS):
-        id, times = row.id("job_id"), (row.time("submit_time"), row.number("duration"))
-        gpus, user = row.count("gpu_num"), row.text("vc", "every job has a virtual cluster")
-        tag = row.text("state", "every job has one")
-        start, end = (row.time(name) if name in row else None for name in RAN)
-        reading.offer(row.place, id, *times, gpus, user=user, tag=tag, ran=(start, end))
-    users = None
-    first = reading.first_time()
-    if sizes is not None and first is not None:
-        day = date or f"{first:%Y-%m-%d}"
-        users = read_vc_sizes(sizes, date=day)
-        reading.only(users, f"virtual cluster without GPUs on {day}")
-    return reading.trace(origin=reading.first_time(), users=users, tally="state")
+    for place in compress(table.places, map(not_, stays)):
+        reading.rows += 1
+        reading.skip(place, f"virtual cluster without GPUs on {day}")
+    texts = {name: [*compress(own, stays)] for name, own in table.texts.items()}
+    places = [*compress(table.places, stays)]
+    table = replace(table, reading=reading, places=places, texts=texts)
+    return replace(preset_trace(table, preset), users=users)
 
 
 def read_vc_sizes(

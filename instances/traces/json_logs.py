@@ -149,7 +149,7 @@ def _form(reading: Reading) -> Form:
     if {"kind", "metadata"} <= set(first):
         return _kubernetes(reading, "", places, items)
     if isinstance(first.get("time"), dict) and "tres" in first:
-        return Form("sacct", places, items, _sacct_row, _only(SACCT_ROLES))
+        return Form("sacct", places, items, _sacct_row, {})
     if {"job_state", "submit_time"} <= set(first) and isinstance(first["submit_time"], dict | int):
         raise ValueError(
             f"{reading.path}: JSON of squeue or scontrol, which has no ended jobs: export with "
@@ -195,8 +195,8 @@ def _places(name: str, items: Sequence[Record]) -> list[str]:
 
 
 def _only(roles: Mapping[str, str]) -> dict[str, str]:
-    """These columns by role, and no column for any other role."""
-    return {**dict.fromkeys(ROLES, ""), **{role: roles[role] for role in roles if role in ROLES}}
+    """These columns by role, and no column for any other role, but perhaps a GPU model."""
+    return {**dict.fromkeys([role for role in ROLES if role != "model"], ""), **roles}
 
 
 def _flat_row(item: Record) -> Row:
@@ -205,43 +205,31 @@ def _flat_row(item: Record) -> Row:
 
 # --- sacct ---------------------------------------------------------------------------------------
 
-SACCT_ROLES = {
-    "id": "JobID", "user": "User", "submit": "Submit", "start": "Start", "end": "End",
-    "duration": "ElapsedRaw", "gpus": "AllocTRES", "state": "State",
-}  # fmt: skip
-
 
 def _sacct_row(job: Record) -> Row:
-    """The row that sacct would print of a job, with seconds since 1970 for times."""
+    """The row that sacct prints of a job, with seconds since 1970 for times."""
     state = at(job, "state", "current")
-    state = text_of(state[0] if isinstance(state, list) and state else state)
     start, end, elapsed, eligible, paused = (
-        _seconds(at(job, "time", name))
+        _seconds(at(job, "time", name)) or 0
         for name in ("start", "end", "elapsed", "eligible", "suspended")
     )
-    if not start:
-        return "never started"
-    if not end or state in ("RUNNING", "SUSPENDED"):
-        return "still running"
-    if start == eligible and elapsed and start < end - elapsed - (paused or 0):
-        start = end - elapsed - (paused or 0)
-    resources = (_tres(at(job, "tres", name)) for name in ("allocated", "requested"))
-    gpus = next((text for text in resources if "gpu" in text), "")
-    if not gpus:
-        return "no GPUs"
+    numbers = all(isinstance(time, int | float) for time in (end, elapsed, paused))
+    if start == eligible and numbers and elapsed and 0 < start < end - elapsed - paused:
+        start = end - elapsed - paused  # older versions have the eligible time in its place
     return {
         "JobID": _job_id(job),
         "User": text_of(found(job.get("user"), at(job, "association", "user"))),
         "Account": text_of(found(job.get("account"), at(job, "association", "account"))),
         "Partition": text_of(job.get("partition")),
         "Submit": text_of(_seconds(at(job, "time", "submission"))),
-        "Start": text_of(start),
-        "End": text_of(end),
+        "Eligible": text_of(eligible or None),
+        "Start": text_of(start or None),
+        "End": text_of(end or None),
         "ElapsedRaw": text_of(elapsed),
-        "Timelimit_min": text_of(_seconds(at(job, "time", "limit"))),
-        "State": state,
-        "AllocTRES": gpus,
-        "NNodes": text_of(_seconds(job.get("allocation_nodes"))),
+        "TimelimitRaw": text_of(_seconds(at(job, "time", "limit"))),
+        "State": text_of(state[0] if isinstance(state, list) and state else state),
+        "AllocTRES": _tres(at(job, "tres", "allocated")),
+        "ReqTRES": _tres(at(job, "tres", "requested")),
     }
 
 

@@ -29,6 +29,8 @@ from .trace import Reading
 #: resources that are whole GPUs, and that are parts of one
 GPU = re.compile(r"[\w.]+/(gpu|i915|xe|gaudi|tpu)")
 PART = re.compile(r"[\w.]+/(mig-.*|v?gpu.+|vcuda.*)")
+#: labels of nodes that name the model of their GPUs
+MODEL = re.compile(r"gpu[.-](product|model|type)|accelerator")
 COUNT = re.compile(r"\d{1,9}(\.\d+)?(m?)", re.ASCII)
 #: ends of the names of labels that say whose it is, and in which queue it waits
 USERS = ("user", "username", "owner", "submitter", "creator")
@@ -42,7 +44,7 @@ ENDED = (
 )  # fmt: skip
 ROLES = {
     "id": "name", "submit": "creationTimestamp", "start": "start", "end": "end", "gpus": "gpus",
-    "state": "state", "limit": "limit_s",
+    "state": "state", "limit": "limit_s", "pod": "gpus_of_a_pod",
 }  # fmt: skip
 
 
@@ -116,6 +118,7 @@ def kubernetes_row(item: Record) -> Row:
         "state": state,
         "gpus": f"{gpus:g}",
         "gpus_of_a_pod": f"{sizes.pop():g}" if len(sizes) == 1 else "",
+        "gpu_model": text_of(found(*(_model(spec) for _, spec in _pods(item)))),
         "limit_s": text_of(
             found(
                 at(item, "spec", "activeDeadlineSeconds"),
@@ -168,6 +171,12 @@ def _gpus(spec: Any) -> tuple[float, bool]:
     )
     before, during = counts
     return max(sum(during), max(before, default=0)), part
+
+
+def _model(spec: Any) -> Any:
+    """The GPU model that a pod has to have."""
+    wanted = fields(at(spec, "nodeSelector"))
+    return found(*(value for name, value in wanted.items() if MODEL.search(name)))
 
 
 def _wanted(container: Any) -> dict[str, float]:

@@ -17,10 +17,9 @@ from typing import Any, Literal
 
 from ..check import one_of
 from ..io import read_json
-from .table import TextTable
+from .presets import PRESETS, read_preset
 from .trace import EPOCH, Reading, Trace
 
-COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 Record = dict[str, Any]
 Work = Literal["attempts", "span"]
 
@@ -59,12 +58,7 @@ def read_philly_csv(path: str | Path) -> Trace:
       are errors.
     - Exact duplicates of a row are separate jobs: the format has no id that tells them apart.
     """
-    reading = Reading(path)
-    for row in TextTable(reading, *COLUMNS):
-        times, gpus = (row.time("timestamp"), row.number("duration")), row.count("num_gpus")
-        user = row.text("cluster", "every job has a virtual cluster")
-        reading.offer(row.place, f"row{reading.rows}", *times, gpus, user=user)
-    return reading.trace(origin=reading.first_time())
+    return read_preset(path, PRESETS["philly-csv"])
 
 
 # --- JSON ----------------------------------------------------------------------------------------

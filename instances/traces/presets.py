@@ -1,12 +1,12 @@
 """Readers of published tables that the reader of any table understands once their columns are told.
 
-They follow the documentation of the tables and were not tried on their rows, which the report says.
+Those that follow the documentation of a table and were not tried on its rows say so in the report.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,17 +15,21 @@ from typing import NamedTuple
 
 from .export import csv_table, trace_of
 from .roles import ROLES
-from .trace import Reading, Trace
+from .trace import UNKNOWN, Reading, Trace
 from .values import ExportTable
 
 __all__ = [
     "PRESETS",
     "UNTRIED",
     "Preset",
+    "preset_table",
+    "preset_trace",
     "read_acme",
     "read_alibaba_dlrm",
     "read_alibaba_pai",
     "read_alibaba_spot",
+    "read_itp",
+    "read_preset",
     "read_supercloud",
 ]
 
@@ -40,39 +44,43 @@ class Preset(NamedTuple):
     ----------
     columns : mapping of str to str
         Columns by role, as :func:`read_csv` takes them.
-    id : tuple of str
-        Columns that together name a job.
-    header : tuple of str
+    id : sequence of str
+        Columns that together name a job; none where rows are called row1, row2, ...
+    header : sequence of str
         All columns, in order, where the file does not name them.
-    tres : tuple of str
+    tres : sequence of str
         Numbers of Slurm's resources that are GPUs.
     whole : int
         How a whole GPU is written.
-    more : tuple of str
+    more : sequence of str
         Columns that are not read but have to be there, as they tell the table from others.
+    shape : sequence of str
+        Columns of all GPUs, and of the nodes with equal parts of them, if that is there.
+    maybe : mapping of str to str
+        Columns by role that are read where they are there.
+    tried : bool
+        Whether it was tried on real rows; then ids have to be unique.
     """
 
     columns: Mapping[str, str]
-    id: tuple[str, ...]
-    header: tuple[str, ...] = ()
-    tres: tuple[str, ...] = ()
+    id: Sequence[str]
+    header: Sequence[str] = ()
+    tres: Sequence[str] = ()
     whole: int = 1
-    more: tuple[str, ...] = ()
+    more: Sequence[str] = ()
+    shape: Sequence[str] = ()
+    maybe: Mapping[str, str] = MappingProxyType({})
+    tried: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Columns that the table has to have, and by which it is recognised."""
-        return (*self.id, *self.columns.values(), *self.more)
-
-
-def _preset(columns: Mapping[str, str], whole: int = 1, **lists: list[str]) -> Preset:
-    """A preset by its fields in the file."""
-    return Preset(columns, whole=whole, **{name: tuple(own) for name, own in lists.items()})
+        """Columns that the table has to have."""
+        return (*self.id, *(name.partition(":")[0] for name in self.columns.values()))
 
 
 _FILE = files("gangsched.instances.data").joinpath("presets.toml").read_text("utf-8")
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {name: _preset(**fields) for name, fields in tomllib.loads(_FILE).items()}
+    {name: Preset(**{"id": (), **fields}) for name, fields in tomllib.loads(_FILE).items()}
 )
 
 
@@ -117,7 +125,7 @@ def read_acme(path: str | Path) -> Trace:
     >>> trace.jobs[0].gpus, trace.jobs[0].work, trace.origin
     (8, 90, '2023-03-01 00:00:00 UTC')
     """
-    return _read(path, PRESETS["acme"])
+    return read_preset(path, PRESETS["acme"])
 
 
 def read_alibaba_dlrm(path: str | Path) -> Trace:
@@ -150,7 +158,7 @@ def read_alibaba_dlrm(path: str | Path) -> Trace:
       trace, have no times, and are skipped and counted: of most instances with GPUs none is known.
     - Work: ``deletion_time`` minus ``scheduled_time``.
     """
-    return _read(path, PRESETS["alibaba-dlrm"])
+    return read_preset(path, PRESETS["alibaba-dlrm"])
 
 
 def read_alibaba_pai(path: str | Path) -> Trace:
@@ -185,7 +193,7 @@ def read_alibaba_pai(path: str | Path) -> Trace:
     - Work: ``end_time`` minus ``start_time``.
     - ``gpu_type`` is what a task got, not what it asked for, and is not read.
     """
-    return _read(path, PRESETS["alibaba-pai"])
+    return read_preset(path, PRESETS["alibaba-pai"])
 
 
 def read_alibaba_spot(path: str | Path) -> Trace:
@@ -216,7 +224,43 @@ def read_alibaba_spot(path: str | Path) -> Trace:
     - Models: ``gpu_model`` was asked for, so jobs are pinned to it and need a cluster that has it.
     - Times are seconds since the first submission, durations seconds.
     """
-    return _read(path, PRESETS["alibaba-spot"])
+    return read_preset(path, PRESETS["alibaba-spot"])
+
+
+def read_itp(path: str | Path) -> Trace:
+    """Read an ITP CSV (2021) with the columns job_id, submission_time, duration and num_gpu.
+
+    D. Gu et al., "ElasticFlow: An Elastic Serverless Training Platform for Distributed Deep
+    Learning", ASPLOS 2023; the data are published under the MIT licence.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip. The first line names the columns, in any order. The columns that ElasticFlow
+        added (num_iteration, model_name, deadline, batch_size) are generated and are not read; its
+        deadlines suppose elastic jobs, and half of them are shorter than the run time.
+
+    Returns
+    -------
+    Trace
+        Job ids are those of the file. The log names no users: one file is one cluster.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is malformed; the message names file, line, value and rule.
+
+    Notes
+    -----
+    - Clock: ``submission_time`` in seconds since the collection began (on 4 March 2021, at an hour
+      that is not told), a fraction rounded down; time 0 is the first submission kept.
+    - Work: ``duration`` in seconds, a fraction rounded up.
+    - Skipped and counted: no GPUs (0), unknown submission, unknown duration, zero duration (the
+      published files have none of these). Negative numbers are errors.
+    """
+    return read_preset(path, PRESETS["itp"])
 
 
 def read_supercloud(path: str | Path) -> Trace:
@@ -247,27 +291,57 @@ def read_supercloud(path: str | Path) -> Trace:
     - Times: seconds since 1970, 0 where there is none. Work: ``time_end`` minus ``time_start``.
     - ``state`` is Slurm's number, such as 3 for completed.
     """
-    return _read(path, PRESETS["supercloud"])
+    return read_preset(path, PRESETS["supercloud"])
 
 
-def _read(path: str | Path, preset: Preset) -> Trace:
-    """The trace of a table by its preset."""
-    reading, id = Reading(path), "/".join(preset.id)
-    given = {**dict.fromkeys(ROLES, ""), **preset.columns, "id": preset.id[0]}
-    table = csv_table(reading, given, preset.header, preset.id)
-    if missing := [name for name in preset.names if name not in table.names]:
+def read_preset(path: str | Path, preset: Preset) -> Trace:
+    """Return the trace of a table by its preset."""
+    return preset_trace(preset_table(path, preset), preset)
+
+
+def preset_table(path: str | Path, preset: Preset, keep: Collection[str] = ()) -> ExportTable:
+    """Read a table that has to have the columns of a preset; `keep`: columns without a role."""
+    own = (*keep, *preset.names, *preset.shape, *preset.maybe.values())
+    table = csv_table(Reading(path), _given(preset), preset.header, own)
+    if missing := [n for n in (*preset.names, *preset.more) if n not in table.names]:
         found = f"no column {', '.join(missing)}; found: {', '.join(table.names)}"
         raise ValueError(f"{path}: {found}")
-    table = _joined(table, preset.id)
-    trace = trace_of(table, {**given, "id": id}, tres=preset.tres, whole=preset.whole, strict=False)
+    return table
+
+
+def preset_trace(table: ExportTable, preset: Preset) -> Trace:
+    """Return the trace of such a table."""
+    told = {name for name, texts in table.texts.items() if set(texts) - UNKNOWN}
+    given = _given(preset) | {role: name for role, name in preset.maybe.items() if name in told}
+    if len(preset.id) > 1:
+        given["id"] = "/".join(preset.id)
+        columns = zip(*(table.texts[name] for name in preset.id), strict=True)
+        table = _with_column(table, given["id"], map("/".join, columns))
+    if preset.shape and set(preset.shape) <= set(table.texts):
+        given["pod"] = "/".join(preset.shape)
+        columns = zip(*(table.texts[name] for name in preset.shape), strict=True)
+        table = _with_column(table, given["pod"], (_divided(*both) for both in columns))
+        table = replace(table, names=[n for n in table.names if n not in preset.shape[1:]])
+    trace = trace_of(table, given, tres=preset.tres, whole=preset.whole, strict=preset.tried)
+    if preset.tried:
+        return trace
     notes = (UNTRIED, *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))
 
 
-def _joined(table: ExportTable, parts: tuple[str, ...]) -> ExportTable:
-    """The table with one column for those that together name a job."""
-    if len(parts) == 1:
-        return table
-    joined = ["/".join(row) for row in zip(*(table.texts[name] for name in parts), strict=True)]
-    names = ["/".join(parts), *(name for name in table.names if name not in parts)]
-    return replace(table, names=names, texts={**table.texts, names[0]: joined})
+def _given(preset: Preset) -> dict[str, str]:
+    """Columns by role, and none for the other roles."""
+    return {**dict.fromkeys(ROLES, ""), **preset.columns, "id": "".join(preset.id[:1])}
+
+
+def _with_column(table: ExportTable, name: str, texts: Iterable[str]) -> ExportTable:
+    return replace(table, names=[*table.names, name], texts={**table.texts, name: list(texts)})
+
+
+def _divided(gpus: str, nodes: str) -> str:
+    """GPUs on each node where all nodes have as many, else nothing."""
+    try:
+        each = float(gpus) / float(nodes)
+    except (ValueError, ZeroDivisionError):
+        return ""
+    return f"{each:.0f}" if each.is_integer() else ""

@@ -337,14 +337,6 @@ class Reading:
             self.limit(place, "seconds of a time", since.total_seconds(), MOST_SECONDS)
         return second
 
-    def only(self, users: Iterable[User], reason: str) -> None:
-        """Skip the rows kept so far whose user is not among `users`."""
-        ids = {user.id for user in users}
-        for row in self._found:
-            if row.user not in ids:
-                self.skip(row.place, reason)
-        self._found = [row for row in self._found if row.user in ids]
-
     # the outcome
 
     def first(self) -> int | None:

@@ -14,6 +14,7 @@ import pytest
 from gangsched.instances import Job
 from gangsched.instances.traces import read_gavel
 from log_files import text
+from malformed import table
 
 A, B = "A (batch size 8)", "B"
 SPEEDS = {A: 4.0, B: 0.5}
@@ -102,15 +103,7 @@ def test_a_job_without_gpus_needs_no_speed(tmp_path: Path) -> None:
     assert read_gavel(path, steps_per_second=tmp_path / "t.json").report.skipped == {"no GPUs": 1}
 
 
-BAD = {
-    "six": (["a\tb\tc\td\te\tf"], "line 1: 6 columns, not 7, 10 or 12"),
-    "eight": ([seven() + "\t1"], "line 1: 8 columns, not 7, 10 or 12"),
-    "spaces": ([seven().replace("\t", " ")], "line 1: 1 columns, not 7, 10 or 12"),
-    "mixed": ([seven(), ten()], "line 2: 10 columns, not the 7 of the first line"),
-    "mixed back": ([ten(), "", seven()], "line 3: 7 columns, not the 10 of the first line"),
-    "priority": ([ten(priority=0)], "line 1: priority='0' is not above 0"),
-    "no priority": ([ten(priority="")], "line 1: priority='' is not above 0"),
-}
+BAD = table("logs")["gavel"]
 
 
 @pytest.mark.parametrize(("lines", "message"), BAD.values(), ids=BAD)

@@ -11,6 +11,7 @@ import pytest
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_helios, read_vc_sizes
 from log_files import FORMATS, text
+from malformed import table
 
 HEADER, row = FORMATS["helios"].header, FORMATS["helios"].row
 DAYS = "date,vcA,vcB,vcC,total"
@@ -28,15 +29,15 @@ LOG = [
 def test_rows_become_jobs_of_virtual_clusters(tmp_path: Path) -> None:
     trace = read_helios(text(tmp_path / "cluster_log.csv", *LOG))
     assert trace.jobs == (
-        Job(id="8", gpus=16, user="vcA", release=0, work=675_233),
-        Job(id="7", gpus=2, user="vcB", release=4, work=60),
-        Job(id="9", gpus=2, user="vcC", release=5 * 3600 + 18 * 60 + 59, work=1),
+        Job(id="8", gpus=16, user="vcA", release=0, work=675_233, pod=8),
+        Job(id="7", gpus=2, user="vcB", release=4, work=60, pod=2),
+        Job(id="9", gpus=2, user="vcC", release=5 * 3600 + 18 * 60 + 59, work=1, pod=2),
     )
     assert trace.users == (User("vcA"), User("vcB"), User("vcC"))
     assert (trace.name, trace.origin) == ("cluster_log", "2020-06-09 18:41:01")
-    assert str(trace.report) == (
+    assert str(trace.report).startswith(
         "3 rows read, 3 jobs; out of order: 1 [line 3], sorted; "
-        "state of the jobs: CANCELLED: 1, FAILED: 1, NODE_FAIL: 1"
+        "state of the jobs: CANCELLED: 1, FAILED: 1, NODE_FAIL: 1; "
     )
 
 
@@ -51,7 +52,7 @@ def test_sizes_of_the_first_day_become_weights(tmp_path: Path) -> None:
     reason = "virtual cluster without GPUs on 2020-06-09"
     assert trace.report.skipped == {reason: 1}
     assert trace.report.places == {reason: ("line 4",)}
-    assert trace.report.notes[-1] == "state of the jobs: CANCELLED: 1, NODE_FAIL: 1"
+    assert "state of the jobs: CANCELLED: 1, NODE_FAIL: 1" in trace.report.notes
 
 
 def test_the_day_of_the_sizes_may_be_given(tmp_path: Path) -> None:
@@ -98,35 +99,17 @@ def test_the_last_row_up_to_a_day_holds(
     assert {user.id: user.weight for user in users} == weights
 
 
-BAD_SIZES: dict[str, tuple[list[str], str | None, str]] = {
-    "empty": ([], None, "line 1: the file is empty"),
-    "no day": (SIZES, None, "sizes differ by day, pass date='YYYY-MM-DD'"),
-    "too early": (SIZES, "2020-06-07", "date='2020-06-07' is before every day of the file"),
-    "day": (SIZES, "2020-6-8", "date='2020-6-8' is not a day of the form 2020-08-25"),
-    "day twice": ([*SIZES, SIZES[1]], "2020-06-08", "line 4: date='2020-06-08' occurs at line 2"),
-    "day in file": ([DAYS, "8 June,1,1,1,3"], "2020-06-08", "line 2: date='8 June' is not a day"),
-    "total": ([DAYS, "2020-06-08,1,1,1,4"], "2020-06-08", "line 2: total=4 is not the sum 3"),
-    "negative": ([DAYS, "2020-06-08,1,-1,1,1"], "2020-06-08", "line 2: vcB=-1 is below 0"),
-    "word": ([DAYS, "2020-06-08,x,1,1,1"], "2020-06-08", "line 2: vcA='x' is not an integer"),
-    "short": ([DAYS, "2020-06-08,1"], "2020-06-08", "line 2: 2 fields, not the 5 of the header"),
-    "vc twice": (["date,vcA,vcA"], "2020-06-08", "line 1: column 'vcA' occurs 2 times, not once"),
-    "vc no name": (["date,vcA,"], "2020-06-08", "line 1: a column has no name"),
-    "other": (["name,share"], None, "line 1: column 'vc' occurs 0 times, not once (nor is there )"),
-    "no nodes": (["vc,size"], None, "line 1: column 'num' occurs 0 times, not once (nor is there"),
-    "name": ([",num", ",3"], None, "line 2: a virtual cluster has no name"),
-    "name twice": ([",num", "a,3", "a,3"], None, "line 3: virtual cluster='a' occurs at line 2"),
-    "nodes": (["vc,node num", "a,-3"], None, "line 2: node num=-3 is below 0"),
-}
+BAD_SIZES = table("logs")["sizes"]
 
 
 @pytest.mark.parametrize(("lines", "date", "message"), BAD_SIZES.values(), ids=BAD_SIZES)
 def test_malformed_sizes_are_refused(
-    tmp_path: Path, lines: list[str], date: str | None, message: str
+    tmp_path: Path, lines: list[str], date: str, message: str
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text("\n".join(lines))
     with pytest.raises(ValueError, match=re.escape(message)):
-        read_vc_sizes(path, date=date)
+        read_vc_sizes(path, date=date or None)
 
 
 def test_a_node_has_a_gpu(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from gangsched.instances import Job, Trace
 from gangsched.instances.traces import read_auto, read_json, read_sacct
+from malformed import table
 
 NOON = 1_714_564_800  # 1 May 2024, 12:00 UTC
 
@@ -70,27 +71,26 @@ def test_sacct_prints_the_same_jobs_as_json(tmp_path: Path, newer: bool) -> None
         sacct(8, newer=newer, user="eve", state={"current": current("TIMEOUT")}),
     ]
     trace = read(tmp_path, {"meta": {}, "jobs": jobs, "warnings": [{}], "errors": []})
-    rows = [
-        "JobID|User|Submit|Start|End|ElapsedRaw|State|AllocTRES",
-        *(
-            f"{id}|{user}|2024-05-01T12:00:00|2024-05-01T12:01:00|{end}|600|{state}|{tres}"
-            for id, user, end, state, tres in [
-                ("1", "ann", "2024-05-01T12:11:00", "COMPLETED", "cpu=8,gres/gpu=4"),
-                ("9_3", "ann", "2024-05-01T12:11:00", "COMPLETED", "gres/gpu:a100=4"),
-                ("4+1", "ann", "2024-05-01T12:11:00", "COMPLETED", "gres/gpu=4"),
-                ("5", "ann", "Unknown", "RUNNING", "gres/gpu=4"),
-                ("7", "ann", "2024-05-01T12:11:00", "COMPLETED", ""),
-                ("8", "eve", "2024-05-01T12:11:00", "TIMEOUT", "gres/gpu=4"),
-            ]
-        ),
-    ]
+    day = "2024-05-01T12"
+    rows = ["JobID|User|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|AllocTRES"]
+    for id, user, start, end, state, tres in [
+        ("1", "ann", f"{day}:01:00", f"{day}:11:00", "COMPLETED", "cpu=8,gres/gpu=4"),
+        ("9_3", "ann", f"{day}:01:00", f"{day}:11:00", "COMPLETED", "gres/gpu:a100=4"),
+        ("4+1", "ann", f"{day}:01:00", f"{day}:11:00", "COMPLETED", "gres/gpu=4"),
+        ("5", "ann", f"{day}:01:00", "Unknown", "RUNNING", "gres/gpu=4"),
+        ("6", "ann", "None", f"{day}:11:00", "CANCELLED by 7", "gres/gpu=4"),
+        ("7", "ann", f"{day}:01:00", f"{day}:11:00", "COMPLETED", ""),
+        ("8", "eve", f"{day}:01:00", f"{day}:11:00", "TIMEOUT", "gres/gpu=4"),
+    ]:
+        rows += [f"{id}|{user}|{day}:00:00|{day}:00:00|{start}|{end}|600|30|{state}|{tres}"]
     (tmp_path / "bars").write_text("\n".join(rows))
     bars = read_sacct(tmp_path / "bars")
     assert [(j.id, j.gpus, j.user, j.release, j.work) for j in trace.jobs] == [
         (j.id, j.gpus, j.user, j.release, j.work) for j in bars.jobs
     ]
     assert [(r.start, r.end) for r in trace.rows] == [(r.start, r.end) for r in bars.rows]
-    assert trace.report.skipped == {"never started": 1, **bars.report.skipped}
+    assert trace.report.skipped == bars.report.skipped
+    assert [job.limit for job in trace.jobs] == [job.limit for job in bars.jobs] == [1800] * 4
     assert trace.report.places["still running"] == ("jobs[3]",)
 
 
@@ -122,66 +122,13 @@ def pod(name: str, spec: Any, phase: str = "Succeeded", end: int | None = 31) ->
     return thing("Pod", name, spec, status)
 
 
-def held(*conditions: tuple[str, int]) -> list[dict[str, str]]:
-    return [{"type": t, "status": "True", "lastTransitionTime": at(m)} for t, m in conditions]
-
-
-TEMPLATE = {"template": {"spec": spec("4", "requests")}}
-ENDED: dict[str, tuple[dict[str, Any], tuple[int, str, int, int]]] = {
-    "pod": (pod("a", spec("8")), (8, "lab", 1, 31)),
-    "job": (
-        thing(
-            "Job", "a", {"parallelism": 3, "activeDeadlineSeconds": 9000, **TEMPLATE},
-            {"startTime": at(5), "completionTime": at(20), "conditions": held(("Complete", 21))},
-            labels={"example.com/user": "eve"},
-        ),
-        (12, "eve", 5, 20),
-    ),
-    "failed job": (
-        thing(
-            "Job", "a", TEMPLATE, {"startTime": at(5), "conditions": held(("Failed", 9))},
-            annotations={"owner": "bob"},
-        ),
-        (4, "bob", 5, 9),
-    ),
-    "workload of Kueue": (
-        thing(
-            "Workload", "a",
-            {"queueName": "q", "podSets": [{"name": "m", "count": 4, **TEMPLATE}]},
-            {
-                "conditions": held(("QuotaReserved", 8), ("Admitted", 9), ("Finished", 30)),
-                "admission": {"podSetAssignments": [{"name": "m", "count": 2}]},
-            },
-        ),
-        (8, "q", 9, 30),
-    ),
-    "job of Volcano": (
-        thing(
-            "Job", "a", {"queue": "v", "tasks": [{"replicas": 2, **TEMPLATE}, TEMPLATE]},
-            {
-                "state": {"phase": "Completed"},
-                "conditions": [
-                    {"status": name, "lastTransitionTime": at(minute)}
-                    for name, minute in (("Pending", 1), ("Running", 7), ("Completed", 17))
-                ],
-            },
-        ),
-        (12, "v", 7, 17),
-    ),
-    "job of Kubeflow": (
-        thing(
-            "PyTorchJob", "a",
-            {"pytorchReplicaSpecs": {"Master": TEMPLATE, "Worker": {"replicas": 3, **TEMPLATE}}},
-            {"startTime": at(3), "completionTime": at(13), "conditions": held(("Succeeded", 13))},
-        ),
-        (16, "lab", 3, 13),
-    ),
-}  # fmt: skip
+ENDED = table("logs")["kubernetes"]
 
 
 @pytest.mark.parametrize("what", ENDED)
 def test_objects_of_kubernetes_are_jobs(tmp_path: Path, what: str) -> None:
-    item, (gpus, user, start, end) = ENDED[what]
+    gpus, user, start, end, text = ENDED[what]
+    item = json.loads(text)
     (job,) = read(tmp_path, {"apiVersion": "v1", "kind": "List", "items": [item]}).jobs
     assert (job.id, job.gpus, job.user, job.work) == ("lab/a", gpus, user, 60 * (end - start))
     bare = {name: value for name, value in item.items() if name != "kind"}
@@ -274,7 +221,7 @@ def test_flat_objects_are_a_table(tmp_path: Path, text: str) -> None:
 
 DOCUMENTS = [
     {"jobs": [sacct(1), sacct(2, newer=False)]},
-    *({"kind": "List", "items": [item]} for item, _ in ENDED.values()),
+    *({"kind": "List", "items": [json.loads(row[-1])]} for row in ENDED.values()),
     {"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "s"}],
      "profiles": {"s": {"type": "composed", "repeat": 2, "seq": ["d"]},
                   "d": {"type": "delay", "delay": 2}}},

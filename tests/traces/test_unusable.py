@@ -24,24 +24,13 @@ KINDS: dict[str, list[tuple[object, str]]] = {
     "number": [
         ("long", "='long' is not a number"), (-1, "=-1 is below 0"), ("inf", "=inf is not finite"),
     ],
-    "time": [
-        (text, f"={text!r} is not a time of the form")
-        for text in ("2020-02-30 00:00:00", "1591728061", "2020-06-09", "soon")
-    ],
     "user": [("", "='' is empty, every job has one")],
-    "cluster": [("", "='' is empty, every job has a virtual cluster")],
-    "pod": [("", "='' is empty, every pod has one")],
     "weight": [(0, "='0' is not above 0"), ("", "='' is not above 0")],
 }  # fmt: skip
 #: columns by what they hold, of readers that read row by row
 COLUMNS = {
-    "alibaba": "id:name count:num_gpu number:gpu_milli number:creation_time number:deletion_time "
-    "number:scheduled_time pod:pod_phase",
     "chronus": "id:job_id user:user count:num_gpu number:submit_time number:duration user:job_type",
     "gavel": "user:job_type number:total_steps number:arrival count:gpus",
-    "helios": "id:job_id cluster:vc count:gpu_num user:state time:submit_time number:duration",
-    "itp": "id:job_id number:submission_time number:duration count:num_gpu",
-    "philly-csv": "time:timestamp number:duration count:num_gpus cluster:cluster",
 }
 #: rules of one format
 MORE: dict[str, list[tuple[dict[str, object], str]]] = ROWS["refused"]
