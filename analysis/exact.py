@@ -54,8 +54,6 @@ from .proofs.verify import verify_bound
 from .proofs.window_goals import WindowGoal, goal_of
 from .proofs.window_tree import WindowSearch
 
-__all__ = ["solve_exact"]
-
 log = logging.getLogger("gangsched")
 
 #: of a time limit: what the heuristics may take at most, and again what the bounds may

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["OutOfTime", "check_time", "limited", "time_is_over"]
-
 _end: ContextVar[float] = ContextVar("_end", default=math.inf)
 
 

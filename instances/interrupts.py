@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-__all__ = ["Held", "held"]
-
 SIGNALS = signal.SIGINT, signal.SIGTERM
 
 

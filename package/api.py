@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .solvers.policy import Policy
     from .solvers.result import Refuted, Result
 
-__all__ = ["compare", "drive", "problem", "replay", "solve"]
-
 Solver = Callable[..., Any]
 
 

@@ -14,8 +14,6 @@ import pyomo.environ as pyo
 from ..instances.shipped import shipped
 from . import cp_sat
 
-__all__ = ["available", "check", "named", "works"]
-
 #: names of gap, threads and seed by solver, and other names of the same solvers in Pyomo
 OPTIONS, SAME = shipped("gangsched.solvers", "backends").values()
 #: solvers of Pyomo that are looked for

@@ -16,8 +16,6 @@ from typing import Any
 
 from .child import Child
 
-__all__ = ["CpAnswer", "CpModel", "NoCpSat", "require", "solve"]
-
 #: the oldest OR-tools that the models have been run with
 OLDEST = (9, 15)
 #: seconds beyond its limit that the process has to end by itself

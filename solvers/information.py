@@ -101,8 +101,6 @@ from .policy import (
     is_policy,
 )
 
-__all__ = ["PROFILERS", "Estimated", "Profiled", "Profiler", "gaussian_factor", "saved"]
-
 ErrorModel = Literal["gaussian", "overestimate"]
 
 

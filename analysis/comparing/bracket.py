@@ -14,8 +14,6 @@ from ...solvers.result import Bound, Result, Stop
 from ..proofs.bound import Effort, check_effort, strengthened, up_to
 from .measures import KNOWN
 
-__all__ = ["bracket"]
-
 
 def bracket(
     problem: Any, effort: Effort = "standard", *, on_progress: Callable[[str], object] | None = None

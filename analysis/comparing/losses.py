@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["LossLedger", "Term", "Variant"]
-
 
 class Variant(NamedTuple):
     """A policy, and the constraints that are lifted for it."""

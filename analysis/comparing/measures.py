@@ -37,14 +37,6 @@ from ..proofs.bound import SCHEDULES, Effort, Progress, strengthened, up_to
 from ..proofs.user_prices import tried
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 
-__all__ = [
-    "MEASURES",
-    "SHARING",
-    "KnownSchedule",
-    "Measure",
-    "MeasuredJobs",
-]
-
 logger = logging.getLogger("gangsched")
 
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs

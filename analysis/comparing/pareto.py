@@ -25,8 +25,6 @@ from ...solvers.result import Bound
 from ..proofs.bound import Effort, bound
 from .comparison import Comparison
 
-__all__ = ["ParetoFront", "pareto_front", "pooled"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParetoFront:

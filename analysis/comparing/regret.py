@@ -52,8 +52,6 @@ from ..driving.drive import PolicyError, drive
 from .losses import LossLedger, Term, Variant
 from .replayed import Replay
 
-__all__ = ["ledger"]
-
 FAIR = frozenset(
     {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min-fairness"}
 )  #: names of policies that are made to be fair

@@ -26,11 +26,6 @@ from ...instances.schedule import Schedule, Segment
 from ...solvers.facts import RevenueFacts
 from ...solvers.result import Result
 
-__all__ = [
-    "Money", "fairness_variance", "gains", "makespan", "money_of", "money_violations",
-    "revenue_fairness", "revenue_measures", "revenue_without_losses", "settle", "utilisation",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 #: how far from equal sums of money may be, relative to all payments or to 1

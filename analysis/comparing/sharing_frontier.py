@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 1e9
 
-__all__ = ["SharingFrontier", "sharing_frontier"]
-
 
 @dataclass(frozen=True)
 class SharingFrontier:

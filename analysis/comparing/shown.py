@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-__all__ = ["Shown"]
-
 
 class Shown:
     """A result, as text, as a table in a notebook, as plain data and as a frame."""

@@ -37,8 +37,6 @@ from .segments import (
     sum_entries,
 )
 
-__all__ = ["violations"]
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 MOST_SHOWN = 20

@@ -9,8 +9,6 @@ import numpy as np
 from .run import Ints, Run
 from .speeds import job_speeds, models_of
 
-__all__ = ["fits_somewhere", "idle_while_waiting"]
-
 
 def idle_while_waiting(run: Run, step: int = 900) -> Ints:
     """Return, every `step` seconds, the GPUs that idle though a gang waits that fits on them.

@@ -21,8 +21,6 @@ from ...instances.remembered import remember, remembered
 from ...solvers.policy import Rules
 from .run import EventKind, Events, Records, Run
 
-__all__ = ["BEGINS", "ENDS", "Segments", "by_jobs"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -11,8 +11,6 @@ from ...instances import Instance
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
 
-__all__ = ["job_speeds", "models_of"]
-
 Ints = NDArray[np.int64]
 
 

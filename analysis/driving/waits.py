@@ -61,8 +61,6 @@ from .segments import segments_of
 from .speeds import job_speeds, models_of
 from .waits_core import Asked, Block, Pool, Sweep, follow_back
 
-__all__ = ["REASONS", "Wait", "longest_waits"]
-
 #: reasons, the first that holds counts, and what each says
 REASONS: Mapping[str, str] = {
     "round": "the gang fits, and the next round is still to come",

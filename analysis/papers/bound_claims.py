@@ -19,8 +19,6 @@ import numpy as np
 
 from .claim import Claim, Sides, claims_of, less
 
-__all__ = ["BOUNDS", "PricedGangs"]
-
 Rng = np.random.Generator
 MOST = 6  #: the largest price
 CLIMB = 300  #: changes of a price that are tried

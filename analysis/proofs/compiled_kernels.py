@@ -8,8 +8,6 @@ from typing import Any
 from ...instances.compiled import compiled, tiered
 from ...verify.kernels import alone_flows, least_costs, most_gains, proven_costs
 
-__all__ = ["COMPILED"]
-
 COMPILED: Mapping[Callable[..., None], Any] = {
     alone_flows: tiered(seconds=2, most=20_000, allocates=True)(alone_flows),
     least_costs: tiered(seconds=2, most=200_000)(least_costs),

@@ -10,8 +10,6 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...solvers.result import Bound
 
-__all__ = ["contention_bound"]
-
 
 def contention_bound(problem: RarDdls) -> Bound:
     """Return the better of a clique's bound and the uplinks'; 0 where neither says anything.

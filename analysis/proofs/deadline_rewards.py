@@ -53,8 +53,6 @@ from .prices import LEAST, Climb, Progress, around, cut_in_two
 from .reward_core import most_gains
 from .rounding import float_above
 
-__all__ = ["reward_bound"]
-
 METHOD = "prices of GPU time"
 LARGEST = 10**6  #: of the values in floats; more than so many units are counted in coins
 #: intervals by default: so many in a usual window, within these limits

@@ -17,8 +17,6 @@ import numpy as np
 from ...instances.arrays import Floats, Ints
 from ...solvers.result import Bound
 
-__all__ = ["GpuPrices"]
-
 
 @dataclass(frozen=True, eq=False)
 class GpuPrices:

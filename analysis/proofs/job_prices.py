@@ -68,8 +68,6 @@ from .model_price_core import Lists
 from .model_prices import ModelDual, climbed_models
 from .prices import BITS, Climb, Dual, Progress, around, climbed, price_bounded
 
-__all__ = ["job_price_bound"]
-
 METHOD = "job prices"
 MOST_JOBS = 10_000  #: no more have prices of their own
 AREA_STEPS = 150  #: of the climb of GPU prices

@@ -81,8 +81,6 @@ from .prices import (
     waiting_prices,
 )
 
-__all__ = ["model_price_bound"]
-
 METHOD = "GPU model prices"
 WAYS = 1_000  #: to divide a job's seconds among models but the slowest, at most
 

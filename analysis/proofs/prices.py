@@ -62,8 +62,6 @@ from ...solvers.ours.pool import PoolRun, run_pool
 from ...solvers.result import Bound
 from .price_core import answers, densest, evaluate_exactly, waiting_values
 
-__all__ = ["price_bound"]
-
 METHOD = "GPU prices"
 FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  #: of the first prices
 #: of the climb: first and last step, and the first after the intervals were halved, as parts of the

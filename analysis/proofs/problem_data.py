@@ -20,8 +20,6 @@ from ...verify import prove
 from ...verify.fields import JobColumns
 from ...verify.kernels import plainly
 
-__all__ = ["NAMES", "JobFields", "data_of", "proven"]
-
 #: names of problems in files
 NAMES: Mapping[type, str] = {kind: name for name, kind in PROBLEMS.items()}
 

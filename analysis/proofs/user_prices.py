@@ -63,8 +63,6 @@ from .prices import (
     usual_prices,
 )
 
-__all__ = ["user_bound"]
-
 METHOD = "prices and user weights"
 EVEN = 0.05  #: part of the first shares that all users get alike
 SHARES_STEP = 0.04  #: of the climb, as a part of that of prices

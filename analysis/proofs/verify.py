@@ -18,8 +18,6 @@ from ...verify.check import PROBLEMS, Rule, shown
 from ...verify.fields import check_digits
 from .problem_data import NAMES, proven
 
-__all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
-
 #: what each kind of certificate proves, by class of problem: a bound of the objective
 RULES: Mapping[type, Mapping[str, Rule]] = {kind: PROBLEMS[name][1] for kind, name in NAMES.items()}
 

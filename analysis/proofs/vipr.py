@@ -66,8 +66,6 @@ from ...verify.unisched import LeaseProblem, capacities, read_prices
 from .problem_data import data_of
 from .verify import NoCertificate, verify_bound
 
-__all__ = ["vipr_proof"]
-
 Number = int | Fraction
 MOST_VARIABLES = 500_000  #: of a file; more would be hundreds of megabytes
 

@@ -35,8 +35,6 @@ from ..problem import Model
 if TYPE_CHECKING:
     from .problem import GpuMarket
 
-__all__ = ["build", "constraints", "prices"]
-
 
 def build(problem: GpuMarket, form: str) -> Model[Allocation]:
     """Return the convex program of the problem's aim.

@@ -96,8 +96,6 @@ from ...instances.display import counted
 from ...instances.schedule import Allocation
 from ..problem import Described, Goal, Model, Sense, build
 
-__all__ = ["Aim", "GpuMarket", "effective_tickets"]
-
 Aim = Literal["total", "max-min", "nash"]
 
 AIMS: tuple[Aim, ...] = ("total", "max-min", "nash")

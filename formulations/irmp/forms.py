@@ -47,8 +47,6 @@ from ..problem import Model, NoModel
 from ..rows import constraint_of, write
 from .problem import Irmp, divisions, parameter_servers
 
-__all__ = ["build"]
-
 #: jobs x nodes x slots of "literal", and runs of the other forms: half a minute to build
 MODEL_LIMIT = 50_000
 

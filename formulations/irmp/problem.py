@@ -96,17 +96,6 @@ from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build, reference_violations
 
-__all__ = [
-    "Irmp",
-    "paper_problem",
-    "parameter_servers",
-    "rates_of",
-    "reduced_problem",
-    "run_rate",
-    "run_slots",
-]
-
-
 CLOCKS = ("absolute", "release")
 #: no release, no duration in slots, no horizon, no bandwidth and no node's size exceeds it
 LATEST = 2**40

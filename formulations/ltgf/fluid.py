@@ -37,8 +37,6 @@ from ...instances.model import Instance
 from ..problem import Described, Goal, Model, Sense, build
 from .problem import shares_of
 
-__all__ = ["LtgfFluid"]
-
 #: packings as (numbers of the jobs that run, fraction of the time)
 TimeShares = tuple[tuple[tuple[int, ...], Fraction], ...]
 

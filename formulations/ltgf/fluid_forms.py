@@ -12,8 +12,6 @@ from typing import Any
 from ..problem import Model
 from .fluid import LtgfFluid, TimeShares
 
-__all__ = ["build"]
-
 cp: Any = import_module("cvxpy")  # whose names are not all annotated
 
 #: packings that the form "packings" may list

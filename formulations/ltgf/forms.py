@@ -39,8 +39,6 @@ from ..problem import Model, NoModel
 from ..rows import constraint
 from .problem import Ltgf
 
-__all__ = ["build"]
-
 #: slots x states x jobs that a model may have
 MODEL_LIMIT = 200_000
 

@@ -96,8 +96,6 @@ from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build, reference_violations
 
-__all__ = ["Ltgf", "quota_of", "shares_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ltgf(Described):

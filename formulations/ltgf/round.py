@@ -48,8 +48,6 @@ from ...instances.check import at_least, check_real, integer, sequence, set_fiel
 from ...instances.display import counted
 from ..problem import Described, Goal, Model, Sense, build
 
-__all__ = ["LtgfRound"]
-
 #: what runs in the round: numbers of candidates, in increasing order
 Selection = tuple[int, ...]
 

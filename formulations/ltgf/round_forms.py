@@ -11,8 +11,6 @@ from ..problem import Model
 from ..rows import constraint, constraint_of
 from .round import LtgfRound, Selection
 
-__all__ = ["build", "lexicographic"]
-
 
 def build(problem: LtgfRound, form: str) -> Model[Selection]:
     """Return "compact" (counts of each user and gang size) or "literal" (a binary a job).

@@ -60,18 +60,6 @@ from ..problem import Model
 from .leases import LeasePhase, Rounding
 from .problem import CONSOLIDATION_ROWS, Allocations, UniSched, lexicographic_factor
 
-__all__ = [
-    "Blocks",
-    "Kind",
-    "Options",
-    "Queue",
-    "capacity_of",
-    "compact",
-    "corners",
-    "node_capacity",
-    "options_of",
-]
-
 
 class Kind(IntEnum):
     """What a candidate competes as."""

@@ -41,8 +41,6 @@ from . import compact
 from .leases import mean_interruptions
 from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
 
-__all__ = ["build"]
-
 #: options x leases that a model may have
 MODEL_LIMIT = 200_000
 

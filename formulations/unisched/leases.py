@@ -37,15 +37,6 @@ from typing import Literal, NamedTuple
 
 from ...instances.model import FULL_SPEED
 
-__all__ = [
-    "LeasePhase",
-    "Rounding",
-    "Terms",
-    "lease_terms",
-    "mean_interruptions",
-    "remaining_estimate",
-]
-
 Rounding = Literal["lossless", "paper"]
 
 

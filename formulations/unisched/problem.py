@@ -114,8 +114,6 @@ from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build, reference_violations
 from .leases import LeasePhase, Rounding, Terms, lease_terms, remaining_estimate
 
-__all__ = ["CONSOLIDATION_ROWS", "Allocations", "CellAllocation", "Option", "UniSched"]
-
 Allocations = Literal["cells", "exact", "consolidated"]
 
 #: Which gangs fit on m nodes with c free GPUs each, every gang within a node: those of which

@@ -12,8 +12,6 @@ from . import completion_time, deadline_rewards, fairness, irmp, market, rar_ddl
 from .fields import BadFile, Refused, check_digits
 from .kernels import ReadProblem, Run, plainly
 
-__all__ = ["PROBLEMS", "prove", "verify"]
-
 #: numbers from here on are shown to six digits
 LONG = 10**60
 Number = int | Fraction

@@ -59,8 +59,6 @@ from .fields import (
 )
 from .kernels import LIMIT, PARTS, ReadProblem, cost_columns, costs_fit, least_costs, proven_costs
 
-__all__ = ["RULES", "GangProblem"]
-
 Number = int | Fraction
 #: to divide a job's seconds among speeds, so many are tried
 WAYS = 1_000

@@ -29,8 +29,6 @@ from typing import Any
 from .fields import JobColumns, Refused, flag, gpus_by_model, integer, integers, steps
 from .kernels import PARTS, ReadProblem, gains_fit, most_gains
 
-__all__ = ["RULES", "DeadlineProblem"]
-
 
 class DeadlineProblem(ReadProblem):
     """What the rule needs of a problem: GPUs, and gangs, times and rewards of jobs."""

@@ -47,8 +47,6 @@ from .fields import (
 )
 from .kernels import ReadProblem, alone_fits, alone_flows, cost_columns, costs_fit, least_costs
 
-__all__ = ["FLUID_RULES", "LIFE_RULES", "ROUND_RULES", "SHARING_RULES"]
-
 #: GPUs of a round, and seconds of wait that a job counts for at least
 MOST_GPUS, LEAST_WAIT = 10**8, 60
 Number = int | Fraction

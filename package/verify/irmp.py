@@ -47,8 +47,6 @@ from .fields import (
 )
 from .kernels import ReadProblem
 
-__all__ = ["RULES", "RevenueProblem"]
-
 #: slots that are looked at, and integers that floats hold exactly
 MOST_SLOTS, EXACT = 10**6, 2**53
 #: bits of the largest scale

@@ -10,11 +10,6 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-__all__ = [
-    "ReadProblem", "Run", "alone_fits", "alone_flows", "cost_columns", "costs_fit", "gains_fit",
-    "least_costs", "most_gains", "plainly", "proven_costs",
-]  # fmt: skip
-
 #: parts of a speed
 PARTS = 1_000_000
 #: integers below are far from the ends of 64 bits

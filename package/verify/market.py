@@ -25,8 +25,6 @@ from typing import Any
 from .fields import BadFile, Refused, lists, one_of
 from .kernels import ReadProblem
 
-__all__ = ["RULES", "MarketProblem"]
-
 #: digits of logarithms
 DIGITS = 40
 

@@ -59,8 +59,6 @@ from .fields import (
 )
 from .kernels import ReadProblem
 
-__all__ = ["RULES", "RingProblem"]
-
 #: jobs of a search, states that it may list, and ways to start jobs that it may try
 MOST_JOBS, MOST_STATES, MOST_WAYS = 12, 200_000, 1_000_000
 #: a job on its way: its number, what is left of it, its GPUs on every node

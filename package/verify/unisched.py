@@ -42,8 +42,6 @@ from .fields import (
 )
 from .kernels import PARTS, ReadProblem
 
-__all__ = ["RULES", "LeaseProblem"]
-
 
 class LeaseOption(NamedTuple):
     """Pieces of a gang, so many of the first leases of a job, and what that is worth."""

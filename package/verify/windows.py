@@ -66,8 +66,6 @@ from typing import Any
 from . import completion_time, deadline_rewards, fairness
 from .fields import MOST_PACKED, Refused, integer, integers, item, to_float
 
-__all__ = ["COMPLETION_RULES", "REWARD_RULES", "SHARING_RULES"]
-
 MOST_NODES = 100_000
 Number = int | Fraction
 #: [begin, end) and the price of each second in it

@@ -22,8 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Equilibrium", "equilibrium"]
-
 Floats = NDArray[np.float64]
 
 #: share of the way to the boundary that a step goes

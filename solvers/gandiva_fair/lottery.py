@@ -13,8 +13,6 @@ from itertools import accumulate
 
 import numpy as np
 
-__all__ = ["GangLottery", "lottery_backfill_quantum", "lottery_backfill_shares"]
-
 
 def lottery_backfill_quantum(
     weights: Sequence[float], gangs: Sequence[int], gpus: int, rng: np.random.Generator

@@ -26,10 +26,6 @@ from ..result import Bound, Result, Stop
 from ..signature import solver
 from .equilibrium import equilibrium
 
-__all__ = [
-    "AllocationParams", "best_allocation", "exchange_rates", "fair_share", "market_bound",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 KIND = "gpu prices"

@@ -76,8 +76,6 @@ from ..policy import Decision, Floats, Preempts, Rules, Session, State
 from .sharing import CompiledSharing, Models, SharingLimits
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
-__all__ = ["GandivaFair", "TicketSharing"]
-
 #: seconds of a quantum for each migration: the paper's quantum
 PER_MIGRATION = 60
 

@@ -21,17 +21,6 @@ from .stride_core import StrideOptions
 if TYPE_CHECKING:
     from .limits import SharingLimits
 
-__all__ = [
-    "SharingCore",
-    "meet",
-    "new_core",
-    "new_entries",
-    "new_jobs",
-    "open_round",
-    "own",
-    "user_speeds",
-]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 # as in sharing and stride: compiled code keeps its own globals

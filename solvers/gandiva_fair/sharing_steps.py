@@ -41,8 +41,6 @@ from .sharing_core import (
 from .stride_core import Jobs, Servers, Wide, look
 from .stride_core import quantum as stride_quantum
 
-__all__ = ["decide", "next_user", "queue_jobs", "take_turns", "with_queue", "write_decision"]
-
 #: a user whose tickets per GPU are below this has jobs that take turns
 TURNS = 1 - 1e-9
 #: no gang has so many GPUs

@@ -18,10 +18,6 @@ from numpy.typing import ArrayLike
 from ...formulations.gandiva_fair import problem
 from ..policy import Floats
 
-__all__ = [
-    "GpuClaim", "StridePool", "Ties", "effective_tickets", "gang_aware_stride", "stride_quantum",
-]  # fmt: skip
-
 #: what decides between equal passes first: who came first, or the smaller gang
 Ties = Literal["arrival", "size"]
 #: of the central stride: (False, node) or (True, job)

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from ...instances.compiled import compiled, inner
 
-__all__ = ["StrideOptions", "look", "quantum"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 STEPS = 1e6  # as in stride: compiled code keeps its own globals

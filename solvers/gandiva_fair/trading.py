@@ -26,11 +26,6 @@ from ..result import Result, Stop
 from ..signature import solver
 from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
-__all__ = [
-    "PriceRule", "Trade", "Trading", "TradingParams", "log_of_changes", "trade",
-    "traded_allocation",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
 #: trades that one call of the compiled loop can return

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ...instances.compiled import compiled, inner
 
-__all__ = ["BUYER", "MARGIN", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "run_trades"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: price rules

@@ -19,9 +19,6 @@ from ...instances.arrays import Floats
 from ...instances.check import check_real, real, set_field
 from .response import PS, WORKERS, run_options
 
-__all__ = ["AstraeaParams", "assumed_scale", "in_unit", "lemma_1", "prices_at", "thetas"]
-
-
 RULES = ("total", "slot")
 #: with these, no interval ends after slot 2**62, whatever the releases
 MOST_ROUNDS, MOST_INTERVALS = 2**20, 40

@@ -16,9 +16,6 @@ from ...instances.arrays import Bools, Floats, Ints
 from ...instances.compiled import compiled, inner
 from .run_options import RunOptions
 
-__all__ = ["best", "earliest"]
-
-
 #: larger than any quota
 UNLIMITED = 2**31 - 1
 

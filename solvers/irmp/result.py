@@ -11,8 +11,6 @@ from ..facts import RevenueFacts
 from ..result import Result, Stop
 from .response import misses
 
-__all__ = ["TIES", "result_of"]
-
 TIES = "jobs by (release, number)"
 
 

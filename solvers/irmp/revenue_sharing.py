@@ -30,9 +30,6 @@ from ..result import Result
 from ..signature import solver
 from .result import TIES, result_of
 
-__all__ = ["gandiva_like", "hived_like"]
-
-
 WORKERS, PS = 0, 1
 NEVER = 2**62
 

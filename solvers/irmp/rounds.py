@@ -9,8 +9,6 @@ from ...formulations.irmp.problem import Irmp
 from ...instances.schedule import Schedule
 from .prices import AstraeaParams, in_unit
 
-__all__ = ["ideal_revenue", "round_of", "within_assumption"]
-
 
 def round_of(start: int, lam: int = 1) -> tuple[int, int]:
     """Return the interval l, and the beginning of the round, in which a run starts.

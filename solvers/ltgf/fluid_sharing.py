@@ -16,8 +16,6 @@ from typing import Any
 from ...formulations.ltgf.problem import rational
 from ...instances.model import Instance
 
-__all__ = ["FluidSharing", "fluid_sharing", "max_min_shares"]
-
 
 def max_min_shares(
     gpus: Fraction | int, demands: Sequence[Fraction | int], weights: Sequence[Fraction | int]

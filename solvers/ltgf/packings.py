@@ -9,8 +9,6 @@ from ...formulations.problem import build
 from ..result import Result, Stop
 from ..signature import solver
 
-__all__ = ["packing_shares"]
-
 
 @solver(of=LtgfFluid)
 def packing_shares(problem: LtgfFluid, *, seed: int) -> Result[TimeShares]:

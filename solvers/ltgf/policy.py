@@ -15,8 +15,6 @@ import numpy as np
 from ..policy import Decision, Floats, Ints, Phase, Preempts, Rule, State, ranked
 from .core import advance
 
-__all__ = ["LtgfPolicy", "NeverEnds", "PrintedLtgf"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LtgfPolicy:

@@ -13,8 +13,6 @@ from ...formulations.ltgf.round import LtgfRound, Selection
 from ..result import Bound, Result, Stop
 from ..signature import solver
 
-__all__ = ["one_round"]
-
 
 @solver(of=LtgfRound)
 def one_round(problem: LtgfRound) -> Result[Selection]:

@@ -39,8 +39,6 @@ from .model_order_core import Keys
 from .pool import PoolRun, columns, run_pool
 from .user_order import Members, UserRun
 
-__all__ = ["Annealing", "annealed_models", "annealed_run", "annealed_users"]
-
 SIZES = (0.1, 0.4, 1.5, 4.0)  #: s of a try
 HEAT, COLD = 1 / 10, 1 / 240  #: T at first and last, as a part of the mean cost
 USERS_HEAT = 1 / 40  #: at first, of the worst user's mean cost

@@ -71,8 +71,6 @@ from .model_order import gpus_of_models
 from .pool import PoolRun, columns, run_pool, schedule_of
 from .user_order import Members
 
-__all__ = ["Planned", "by_order", "configuration_lp", "makespan_bound", "within"]
-
 Numbers = TypeVar("Numbers", Ints, Floats)
 METHOD = "configuration prices"
 PARTS = 2**40  #: parts of a second of the last interval that prices are rounded down to

@@ -33,8 +33,6 @@ from .configurations import by_order
 from .pool import PoolRun, columns, schedule_of
 from .user_order import Members, user_runs
 
-__all__ = ["MOST_ORDERED", "annealed_order", "end_order", "tries_of", "user_end_order"]
-
 #: jobs up to which orders are tried; tries at most, and jobs in all tries
 MOST_ORDERED, MOST_TRIES, MOST = 300, 400, 20_000
 MOVED, FAR = 2, 3  #: jobs that a try moves at most, and events that it moves them by

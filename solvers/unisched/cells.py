@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from ...formulations.unisched.problem import covers
 
-__all__ = ["Cells", "allocations", "fits_cells", "free_cells", "nondominated", "round_up"]
-
 #: numbers of cells of level 0, 1, 2 and 3
 Cells = tuple[int, int, int, int]
 

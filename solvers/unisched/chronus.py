@@ -22,8 +22,6 @@ from ..placement import place
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes, at_cycle, next_cycle
 
-__all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
-
 #: the profiler's nodes hold at most one of so many of the cluster's GPUs
 SHARE = 4
 #: answers to jobs with deadlines

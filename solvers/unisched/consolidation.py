@@ -23,8 +23,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from ...formulations.unisched.problem import CONSOLIDATION_ROWS
 from .cells import Ints
 
-__all__ = ["consolidated_rows", "pack"]
-
 #: sizes of the gangs on one node, falling
 Content = tuple[int, ...]
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...formulations.unisched.compact import Options, checked_capacity
 from ...instances.compiled import compiled
 
-__all__ = ["by_density", "by_release", "by_value"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -8,8 +8,6 @@ from typing import ClassVar
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
-__all__ = ["EarliestDeadline"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarliestDeadline:

@@ -39,8 +39,6 @@ from ..policy import State
 from .learning_curves import LEAST_POINTS, epochs_at
 from .savings import distribution_of
 
-__all__ = ["DurationEstimates", "IterationTimes"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

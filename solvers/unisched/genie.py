@@ -12,8 +12,6 @@ from ..growing import longer
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Arrived, Deadlines, Room, RunTimes, places_in_turn
 
-__all__ = ["Genie"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genie:

@@ -8,8 +8,6 @@ from typing import ClassVar
 from ..policy import Decision, Information, Preempts, State, ranked
 from .deadlines import STATED, Deadlines, RunTimes
 
-__all__ = ["Hydra"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hydra:

@@ -47,8 +47,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.check import integer
 
-__all__ = ["CurveEnsemble", "Posterior", "ensemble", "epochs_at"]
-
 Floats = NDArray[np.float64]
 
 #: fewer points than this say nothing: n - 2 degrees of freedom, and one to tell families apart

@@ -27,8 +27,6 @@ from ...instances.schedule import Schedule
 from .consolidation import consolidated_rows
 from .nodes import Nodes, Request, assign
 
-__all__ = ["Realised", "realise"]
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 

@@ -14,8 +14,6 @@ import numpy as np
 from .cells import Ints
 from .consolidation import Filling, best_fit, onto_nodes, pack_counts
 
-__all__ = ["Assignment", "Nodes", "Request", "assign"]
-
 
 class Request(NamedTuple):
     """A gang that wants GPUs in a slot.

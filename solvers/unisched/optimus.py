@@ -24,8 +24,6 @@ from .deadlines import (
     places_in_turn,
 )
 
-__all__ = ["Optimus", "shares"]
-
 #: what is left of the gain of a job that has done less than a twentieth of its work
 YOUNG, DAMPING = 20, 0.95
 AT_ONCE = 256  #: jobs of which is looked up what they are

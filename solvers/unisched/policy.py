@@ -71,8 +71,6 @@ from .nodes import Nodes, Request, assign, beside
 from .prices import one_price
 from .selector import Selector
 
-__all__ = ["UniSchedPolicy"]
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Place = Mapping[int, int]

@@ -31,8 +31,6 @@ from ...formulations.unisched.compact import (
 from ...formulations.unisched.problem import UniSched
 from ..result import Bound
 
-__all__ = ["LeaseCase", "Prices", "floor_to_step", "least_of_convex", "one_price", "price_bound"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

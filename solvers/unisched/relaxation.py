@@ -25,8 +25,6 @@ from ..highs import is_optimal, load, new
 from .density import by_falling_density, held_by_density
 from .prices import best_by_job, costs
 
-__all__ = ["Basis", "Relaxation", "relaxed"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

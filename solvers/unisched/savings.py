@@ -38,8 +38,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.model import TargetMetric
 from .learning_curves import LEAST_POINTS, TOP, ensemble, epochs_at
 
-__all__ = ["epochs_prior", "prediction_errors", "stopping_distribution"]
-
 Floats = NDArray[np.float64]
 
 #: largest savings of Fig. 1: at the best accuracy, and at 99 % of it

@@ -41,8 +41,6 @@ from .density import by_density, by_value
 from .prices import Prices, best_by_job, best_prices, floor_to_step, plain_number, price_bound
 from .relaxation import Basis, Relaxation, program_of, relaxed
 
-__all__ = ["Selection", "Selector"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

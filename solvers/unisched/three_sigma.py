@@ -15,8 +15,6 @@ from ..highs import best_subset
 from ..policy import Decision, Floats, Information, Ints, Phase, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, at_cycle, next_cycle
 
-__all__ = ["ThreeSigma", "left_after", "utility"]
-
 #: run times of a class: the latest, and so many that the class says more than a wider one
 LATEST, ENOUGH = 100, 5
 

@@ -20,8 +20,6 @@ from ..claim import Claim, Sides, claims_of, less, times
 from . import lemmas, theorems
 from .lemmas import EXAMPLE, Batch, Online, paper_example, two_in_a_row
 
-__all__ = ["IRMP"]
-
 PAPER = "Wang et al. 2023"
 
 

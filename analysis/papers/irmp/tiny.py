@@ -19,11 +19,6 @@ from scipy.optimize import linprog
 from ....formulations.irmp.problem import Irmp, parameter_servers
 from ....instances.model import Cluster, Instance, Node, ParameterServerJob, User, Utility
 
-__all__ = [
-    "JobRun", "PerServer", "Sizes", "at_once", "fractional", "fullest", "one_job", "optimum",
-    "runs", "schedules", "shapes", "tenants",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 #: workers and PSs of each node
 Sizes = Sequence[tuple[int, int]]

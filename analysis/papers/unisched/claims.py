@@ -30,8 +30,6 @@ from ....solvers.unisched.lease_schedule import least_laxity
 from ....solvers.unisched.nodes import Request, assign
 from ..claim import Claim, Sides, claims_of, less
 
-__all__ = ["UNISCHED", "Gangs", "Leases"]
-
 PAPER = "Gao et al. 2024"
 Rng = np.random.Generator
 #: GPUs, leases needed, leases within which

@@ -45,8 +45,6 @@ from .placement import Choice, IntegerAnswer, IntegerProgram, place
 from .pricing import Trials, needs
 from .search import improved_runs
 
-__all__ = ["irmp_exact"]
-
 log = logging.getLogger("gangsched")
 
 

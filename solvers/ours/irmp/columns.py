@@ -45,11 +45,6 @@ from ...result import Bound
 from .fluid import SlotUsage, Speeds, best_completions, usage
 from .pricing import LENGTH, CandidateRun, Classes, Trials, best_runs
 
-__all__ = [
-    "ColumnSearch", "Columns", "PricedRun", "default_slots", "floors", "generate", "revenue_bound",
-]  # fmt: skip
-
-
 METHOD = "column generation"
 #: share of the best prices in those that are tried next (Wentges 1997)
 SMOOTHING = 0.6

@@ -22,9 +22,6 @@ from ....instances.compiled import compiled
 from ....instances.heaps import pop, push
 from .pricing import Classes, worker_caps
 
-__all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]
-
-
 #: relative error of sums of mini-batches, and more
 ROUNDING = 1e-9
 

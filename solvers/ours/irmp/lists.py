@@ -22,9 +22,6 @@ from .columns import generate
 from .orders import by_order
 from .search import improved_runs
 
-__all__ = ["RevenueProgramParams", "lp_list"]
-
-
 #: nodes of a small cluster, and iterations of the search there
 SMALL, ITERATIONS = 16, 100
 

@@ -30,8 +30,6 @@ from ...irmp.result import TIES, result_of
 from ...result import Result
 from ...signature import solver
 
-__all__ = ["OnlineParams", "Planner", "online"]
-
 Rule = Literal["slope", "lp", "density", "spt", "fifo"]
 
 

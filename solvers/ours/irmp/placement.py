@@ -28,8 +28,6 @@ from ...highs import EXACT, best_found, is_optimal, load, new, run_interruptibly
 from ...irmp.response import Response
 from .pricing import Classes
 
-__all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
-
 
 class IntegerAnswer(NamedTuple):
     """What HiGHS says of an integer program.

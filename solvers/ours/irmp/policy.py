@@ -17,8 +17,6 @@ from ...irmp.response import Response
 from ...policy import Decision, Information, Preempts, Rules, Start, State
 from .online import ORDERS, Planner, Rule
 
-__all__ = ["OnlineRevenue"]
-
 
 @dataclass
 class OnlineRevenue:

@@ -35,9 +35,6 @@ from ....instances.arrays import Floats, Ints
 from ....instances.compiled import compiled, inner
 from ....instances.model import Table
 
-__all__ = ["CandidateRun", "Classes", "Trials", "best_runs"]
-
-
 #: the column of slots in `Trials.rows`
 LENGTH = 3
 

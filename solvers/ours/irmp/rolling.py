@@ -20,9 +20,6 @@ from ...irmp.response import Occupancy
 from .columns import ColumnSearch, PricedRun, default_slots
 from .pricing import CandidateRun, Classes, Trials
 
-__all__ = ["RollingProgram"]
-
-
 #: slots of a block, longer where there were more than `BLOCKS`
 BLOCK, BLOCKS = 8, 128
 #: relative gap at which generation ends

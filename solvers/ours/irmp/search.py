@@ -25,8 +25,6 @@ from ...signature import solver
 from .columns import Columns, generate
 from .orders import accept, by_order
 
-__all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]
-
 #: what is missing of what must be, negated, and what is earned
 Score = tuple[float, float]
 

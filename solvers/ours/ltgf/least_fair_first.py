@@ -11,8 +11,6 @@ from ...result import Result, Stop
 from ...signature import solver
 from ..preemptive_lists import PreemptiveList, Where, spread
 
-__all__ = ["LeastFairFirstParams", "least_fair_first"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastFairFirstParams:

@@ -61,8 +61,6 @@ from ...unisched.deadlines import NEVER, STATED, Deadlines, RunTimes
 from ...unisched.estimator import DurationEstimates
 from .value_density_core import WORTH, look, plan, settle
 
-__all__ = ["ValueDensity"]
-
 STEPS = np.array([60, 120, 300, 600])  #: seconds from now at which intervals end
 INERTIA = 1.3  #: of the density of running jobs
 SAVING, LEAST_ODDS = 0.31, 0.1  #: of the epochs that users allow; of a deadline that is tried
