@@ -7,9 +7,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -32,15 +32,64 @@ if TYPE_CHECKING:
     from .traces import LogRow, Trace
 
 __all__ = [
-    "Conversion", "between", "to_instance", "to_rar_instance", "to_revenue_instance", "without",
+    "Conversion", "LogTimes", "between", "to_instance", "to_rar_instance", "to_revenue_instance",
+    "without",
 ]  # fmt: skip
 
 EXTRA = (0.05, 0.10)  # range of the extra share, as in generate.rar_workload
+UNSUBMITTED = "jobs are taken to be submitted when they began, as the log does not tell when"
 LEFT_OUT = "left out, "  #: how the reasons begin why `without` skips jobs
 
 J = TypeVar("J", bound=Job)
 Window = tuple[int | None, int | None]
 Weights = Literal["requested", "equal"] | Mapping[str, float]
+
+
+Ran = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LogTimes(Sequence[Ran]):
+    """When the jobs of an instance began and ended by a log, and how sure that is.
+
+    Parameters
+    ----------
+    ran : sequence of (int or None, int or None)
+        Of each job, in seconds of the instance; empty where the log does not tell.
+    steps : mapping of str to float
+        How finely submit, start, end and duration were written, as of a trace.
+    submitted : bool
+        Whether the log tells when jobs were submitted.
+    doubts : tuple of str
+        What had to be assumed to read the log.
+
+    Examples
+    --------
+    >>> times = LogTimes([(0, 60), (5, None)], steps={"end": 60})
+    >>> len(times), times[1], times.step("start"), times.step("end")
+    (2, (5, None), 1, 60)
+    """
+
+    ran: Sequence[Ran] = ()
+    steps: Mapping[str, float] = field(default_factory=dict)
+    submitted: bool = True
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, trace: Trace, ran: Iterable[Ran]) -> LogTimes:
+        """Return the times of jobs of a trace."""
+        unknown = [] if trace.submitted else [UNSUBMITTED]
+        return cls(tuple(ran), trace.steps, trace.submitted, (*trace.doubts, *unknown))
+
+    def step(self, name: str) -> float:
+        """Seconds that a true value lies less than from what is written."""
+        return self.steps.get(name, 1)
+
+    def __len__(self) -> int:
+        return len(self.ran)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.ran[index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +103,8 @@ class Conversion(Generic[J]):
         Id of every job of the trace that cannot run on the cluster, and why.
     notes : sequence of str
         How the jobs were picked and what was done to them, one line each.
-    times : sequence of (int or None, int or None)
-        Of each job of the instance when it began and ended by the log, in seconds of the instance;
-        empty where the trace has no rows.
+    times : LogTimes
+        When each job of the instance began and ended by the log.
 
     Examples
     --------
@@ -71,7 +119,7 @@ class Conversion(Generic[J]):
     instance: Instance[J]
     rejected: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    times: tuple[tuple[int | None, int | None], ...] = ()
+    times: LogTimes = LogTimes()
 
     def __str__(self) -> str:
         shown = [reason for _, reason in self.rejected[:5]]
@@ -167,7 +215,9 @@ def to_instance(
         instance=Instance(cluster, tuple(taken), users, name=name),
         rejected=rejected,
         notes=notes,
-        times=tuple(_times(rows[job.id], start or 0) for job in taken) if rows else (),
+        times=LogTimes.of(
+            trace, [_times(rows[job.id], start or 0) for job in taken] if rows else ()
+        ),
     )
 
 

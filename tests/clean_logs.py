@@ -34,6 +34,7 @@ class CleanLog:
         path.write_text("\n".join(lines) + "\n")
         given = ("submit", "gpus", "start", "end", "duration", "model", "deadline", "user", "id")
         roles = {name: name for name in given if name in self.fields}
+        roles |= {"deadline": "deadline:after"} if "deadline" in roles else {}
         return read_csv(path, columns=roles)
 
     def change(self, i: int, **fields: Any) -> CleanLog:

@@ -490,7 +490,7 @@ def conversions() -> Parts:
         "rings": gs.convert.to_rar_instance(log, cluster, jobs=12, seed=1),
         "revenue": gs.convert.to_revenue_instance(log, jobs=8, servers=6, seed=1)[0],
     }
-    return {name: Part([one.instance, one.times]) for name, one in made.items()}
+    return {name: Part([one.instance, one.times[:]]) for name, one in made.items()}
 
 
 # --- whole reports -------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
+from ...instances.convert import LogTimes, Ran
 from ...instances.io import instance_hash
-from ...instances.model import Instance
+from ...instances.model import Instance, some_jobs
 from ...solvers.ltgf.policy import NeverEnds
-from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules, is_policy
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
@@ -41,8 +41,9 @@ from .comparison import ratio
 from .fairness import fairness_bounds
 from .measures import MEASURES, SHARING, KnownSchedule, Measure, MeasuredJobs, holds
 from .profiling import PROFILED, profiled_bound
+from .recorded import as_read, recorded_run, unrecorded
 from .regret import ledger as ledgers
-from .replayed import Failure, Replay, Replayed, taken_apart
+from .replayed import RECORDED, Failure, Replay, Replayed, taken_apart
 from .sharing import SharingBounds
 
 logger = logging.getLogger("gangsched")
@@ -57,7 +58,7 @@ def replay(
     *,
     rules: Rules | None = None,
     before: Mapping[str, Run] | None = None,
-    times: Sequence[Times] = (),
+    times: Sequence[Ran] | LogTimes = (),
     effort: Effort = "quick",
     ledger: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
@@ -81,10 +82,11 @@ def replay(
     before : mapping of str to Run, optional
         By name, runs of an earlier replay: complete ones are taken as they are, others go on from
         their checkpoints.
-    times : sequence of (int or None, int or None), optional
+    times : LogTimes or sequence of (int or None, int or None), optional
         Of each job when it began and ended by the cluster's own log, as a
         :class:`~gangsched.instances.convert.Conversion` has them: what the cluster did is then the
-        first row, "recorded". Where it cannot be shown, the remarks say why.
+        first row, "recorded". Where it cannot be shown, the remarks say why. Doubts about how the
+        log was read stand beside the certified ratios.
     effort : {"quick", "standard", "full"}
         How much to try for bounds and best known schedules, as of :func:`gangsched.bound`.
     ledger : bool
@@ -146,7 +148,7 @@ def replay(
         if on_progress is not None:
             on_progress("bounds", 0, 0)
         work.bound(on_progress)
-        work.record(on_progress)
+        work.record()
         for name in policies:
             try:
                 run = work.call(name, on_progress, on_checkpoint)
@@ -203,11 +205,12 @@ class _Replay:
     policies: Mapping[str, Policy]
     rules: Rules
     before: Mapping[str, Run]
-    times: Sequence[Times]
+    times: Sequence[Ran] | LogTimes
     effort: Effort
     problem: Irmp | None
     found: Replay = field(init=False)
     jobs: MeasuredJobs = field(init=False)
+    log: LogTimes = field(init=False)
     bounds: dict[str, Bound] = field(default_factory=dict)
     known: dict[str, KnownSchedule] = field(default_factory=dict)
     failed: list[Failure] = field(default_factory=list)
@@ -217,13 +220,15 @@ class _Replay:
             raise ValueError(
                 f"replay: {len(self.times)} times for {len(self.instance.jobs)} jobs, one for each"
             )
-        if self.times and Recorded.name in self.policies:
-            raise ValueError(f"replay: {Recorded.name!r} is the row of the log, name it otherwise")
+        if self.times and RECORDED in self.policies:
+            raise ValueError(f"replay: {RECORDED!r} is the row of the log, name it otherwise")
+        self.log = self.times if isinstance(self.times, LogTimes) else LogTimes(tuple(self.times))
         rejected = self._rejected()
         self.jobs = MeasuredJobs.of(self.instance, rejected, self.problem)
         self.found = Replay(
             instance=self.instance, rules=self.rules, rejected=rejected, bounds=self.bounds,
             known=self.known, effort=self.effort, problem=self.problem,
+            doubts=self.log.doubts, submitted=self.log.submitted,
         )  # fmt: skip
         for name, run in self.before.items():
             if name in self.policies:
@@ -332,27 +337,19 @@ class _Replay:
                 measured[k] = replace(row, ratios={**row.ratios, PROFILED: more})
         return replace(self.found, rows=tuple(measured), profiled=found)
 
-    def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
-        """Run what the cluster itself did, where its log tells enough."""
-        if not any(start is not None for start, _ in self.times):
+    def record(self) -> None:
+        """Measure what the cluster itself did, where its log tells enough."""
+        if not any(start is not None for start, _ in self.log):
             return
-        rejected = self.found.rejected
-        able = [j for j in range(len(self.times)) if j not in rejected]
-        instance = replace(self.instance, jobs=tuple(self.instance.jobs[j] for j in able))
-        why = unrecorded(instance, [self.times[j] for j in able])
+        able = [j for j in range(len(self.log)) if j not in self.found.rejected]
+        own = some_jobs(self.instance, [self.instance.jobs[j] for j in able])
+        why = unrecorded(own, replace(self.log, ran=[self.log[j] for j in able]))
         if why:
             self.found = replace(self.found, unrecorded=why)
             return
-        policy = Recorded(self.times)
-        show = None if on_progress is None else partial(on_progress, Recorded.name)
-        how = {**asdict(RECORDED_RULES), "reject": rejected, "on_progress": show}
-        try:
-            run = drive(self.instance, policy, **how)
-        except PolicyError as error:
-            why = f"log and cluster contradict each other, see an audit: {error.__cause__ or error}"
-            self.found = replace(self.found, unrecorded=why)
-            return
-        self._keep(Recorded.name, run, policy)
+        run = recorded_run(self.instance, self.found.rejected, self.log)
+        row = Replayed.of(RECORDED, run, self.found, compared=as_read(run))
+        self.found = replace(self.found, rows=(*self.found.rows, row))
 
     def call(
         self,

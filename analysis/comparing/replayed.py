@@ -12,11 +12,11 @@ from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import Instance
-from ...solvers.policies.recorded import Recorded
 from ...solvers.policy import Rules
 from ...solvers.result import Bound, Stop
 from ..driving import metrics
 from ..driving.run import EventKind, Run
+from ..driving.speeds import models_of
 from ..driving.waits import Wait, longest_waits
 from ..proofs.bound import MAKERS, Effort
 from ..proofs.gpu_prices import GpuPrices
@@ -46,6 +46,7 @@ USUAL = (
     *("jobs", "finished", "unfinished", "rejected", "mean_completion", "median_completion"),
     *("mean_wait", "max_wait", "utilisation", "utilisation_end"),
 )
+RECORDED = "recorded"  #: the row of the log's own schedule
 #: parameters of a problem that say how its jobs run
 TERMS = ("worker_bandwidth", "ps_bandwidth", "horizon", "clock", "optional")
 
@@ -97,6 +98,9 @@ class Replayed:
     revenue : mapping of str to number or None, optional
         As of :func:`gangsched.analysis.driving.metrics.revenue_summary`, for jobs with utilities,
         and the "share_of_bound". Of these "revenue" alone has a ratio: the verified bound over it.
+    compared : Run, optional
+        Of which the ratios are, where not of `run`: for the log's own schedule, as of
+        :func:`gangsched.analysis.comparing.recorded.as_read`.
     """
 
     name: str
@@ -108,12 +112,17 @@ class Replayed:
     users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     alone: Mapping[str, Any] = field(default_factory=dict)
     revenue: Mapping[str, float | int | None] | None = None
+    compared: Run | None = None
 
     @classmethod
-    def of(cls, name: str, run: Run, found: Replay) -> Replayed:
-        """Measure a run of a replay's jobs against its bounds."""
+    def of(cls, name: str, run: Run, found: Replay, *, compared: Run | None = None) -> Replayed:
+        """Measure a run of a replay's jobs, and compare it, or another one, with the bounds."""
         name = f"{name} (offline)" if run.offline else name
-        measures, bounds = metrics.summary(run), found.bounds
+        measures, bounds, compared = metrics.summary(run), found.bounds, compared or run
+        alone = {} if found.problem is not None else found.sharing.measures(run)
+        if not found.submitted:
+            measures |= {"mean_wait": None, "max_wait": None}
+            alone = {n: value for n, value in alone.items() if not n.startswith("user_wait")}
         same = {j for j, _ in run.rejected} == set(found.rejected)
         if found.problem is not None:
             won = earned(found.problem, run)
@@ -126,7 +135,7 @@ class Replayed:
                 ratios={REVENUE: times},
                 revenue={**won, "share_of_bound": None if times is None else 1 / times},
             )
-        attained, elastic = metrics.objectives(run), metrics.is_elastic(run)
+        attained, elastic = metrics.objectives(compared), metrics.is_elastic(run)
         ratios = {
             name: certified(name, attained[name], bound) if same and not elastic else None
             for name, bound in bounds.items()
@@ -135,17 +144,21 @@ class Replayed:
         rewards = None
         if found.has_deadlines:
             rewards = metrics.deadline_summary(run)
-            reward = rewards["reward"] if same and not measures["unfinished"] else None
+            won_most = metrics.deadline_summary(compared)["reward"]
+            reward = won_most if same and not measures["unfinished"] else None
             ratios["reward"] = certified("reward", reward, bounds.get(REWARDS[elastic]))
+        if run.policy == RECORDED:
+            ratios = {n: None if r is None or r < 1 else r for n, r in ratios.items()}
         return cls(
             name=name,
             run=run,
+            compared=compared,
             measures=measures,
             ratios=ratios,
             deadlines=rewards,
             elastic=elastic,
             users=user_columns(run),
-            alone={} if elastic or not same else found.sharing.measures(run),
+            alone={} if elastic or not same else alone,
         )
 
     @property
@@ -166,9 +179,11 @@ class Replayed:
         """Return what it attained of a measure; no reward where it does not keep gangs."""
         if self.revenue is not None:
             return self.revenue[name]
+        run = self.compared or self.run
         if name == "reward":
-            return None if self.elastic or self.deadlines is None else self.deadlines["reward"]
-        return metrics.objectives(self.run)[name]
+            known = not self.elastic and self.deadlines is not None
+            return metrics.deadline_summary(run)["reward"] if known else None
+        return metrics.objectives(run)[name]
 
     @property
     def complete(self) -> bool:
@@ -178,7 +193,7 @@ class Replayed:
     @property
     def recorded(self) -> bool:
         """Whether it is the log's own schedule."""
-        return bool(self.run.policy == Recorded.name)
+        return self.run.policy == RECORDED
 
     @property
     def information(self) -> str:
@@ -282,6 +297,10 @@ class Replay(Shown):
         asked.
     problem : Irmp or None
         Of jobs with utilities: the terms under which all rows run.
+    doubts : tuple of str
+        What had to be assumed to read the log of the jobs.
+    submitted : bool
+        Whether the log tells when jobs were submitted; else nothing is known of waits.
     """
 
     instance: Instance[Any]
@@ -300,6 +319,8 @@ class Replay(Shown):
     profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
     problem: Irmp | None = None
+    doubts: tuple[str, ...] = ()
+    submitted: bool = True
 
     @property
     def instance_hash(self) -> str:
@@ -323,6 +344,14 @@ class Replay(Shown):
     def runs(self) -> dict[str, Run]:
         """The complete runs by name."""
         return {row.name: row.run for row in self.rows}
+
+    @property
+    def by_model(self) -> dict[str, Run]:
+        """The complete runs of which it is known on which GPU models jobs ran."""
+        models = models_of(self.instance)
+        return {
+            n: run for n, run in self.runs.items() if models_of(run.require_instance()) == models
+        }
 
     @cached_property
     def price_bound(self) -> Bound | None:
@@ -351,7 +380,8 @@ class Replay(Shown):
             :meth:`price_bound`.
         """
         prices = GpuPrices.of(self.price_bound)
-        return {name: longest_waits(run, most, prices=prices) for name, run in self.runs.items()}
+        runs = self.by_model if self.submitted else {}
+        return {name: longest_waits(run, most, prices=prices) for name, run in runs.items()}
 
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:
@@ -362,7 +392,9 @@ class Replay(Shown):
             values += [
                 (float(attained), row.name)
                 for row in self.rows
-                if row.ratios.get(name) is not None and (attained := row.attained(name)) is not None
+                if row.ratios.get(name) is not None
+                and (not row.recorded or row.name in self.by_model)
+                and (attained := row.attained(name)) is not None
             ]
             sign = 1 if sense_of(name) is Sense.MIN else -1
             value, whose = min((sign * value, whose) for value, whose in values)

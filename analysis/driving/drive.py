@@ -375,7 +375,7 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
 def _kinds(instance: Instance[Any]) -> tuple[list[tuple[int, list[bool]]], Ints]:
     """Gangs, each with whether its jobs can run on each model, and which of them is each job's."""
     sets, reach = reaches(job_speeds(instance))
-    gangs = _columns(instance)["gpus"]
+    gangs = columns_of(instance)["gpus"]
     kinds, kind = distinct(gangs * len(sets) + reach)
     return [(k // len(sets), sets[k % len(sets)].tolist()) for k in kinds.tolist()], kind
 
@@ -414,7 +414,7 @@ def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
 
 def new_tables(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Tables:
     """Return the columns of a cluster before the first round."""
-    jobs, columns = instance.jobs, _columns(instance)
+    jobs, columns = instance.jobs, columns_of(instance)
     n, release = len(jobs), columns["release"]
     weights = [user.weight for user in instance.users] or [1.0]
     sizes = np.array(instance.cluster.sizes, dtype=np.int64)
@@ -441,7 +441,7 @@ def new_tables(instance: Instance[Any], rules: Rules, rejected: Collection[int])
 
 
 @remembered
-def _columns(instance: Instance[Any]) -> dict[str, Any]:
+def columns_of(instance: Instance[Any]) -> dict[str, Any]:
     """What the tables take from the jobs, by name."""
     jobs = instance.jobs
     number = {user.id: u for u, user in enumerate(instance.users)}
@@ -565,7 +565,7 @@ def _run(
         records=Records(
             id=tuple(_column(instance.jobs, "id")),
             **{name: getattr(book, name) for name in RECORDED},
-            **{name: _columns(instance)[name] for name in SHARED},
+            **{name: columns_of(instance)[name] for name in SHARED},
             rejected=book.phase == Phase.REJECTED,
             left=book.left - book.done(slice(None), now),
             held=book.held + current,

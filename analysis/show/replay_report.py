@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...instances.display import counted
+from ...instances.display import counted, in_doubt
 from ...solvers.result import Bound
 from ..comparing.measures import REWARDS
 from ..comparing.replayed import Replay, Replayed
@@ -109,7 +109,8 @@ def write_replay_report(
         _jobs(found, (*notes, *failures(found)), rejected),
         *_records(found),
     ]
-    page.write_page(path, title, _revenue_words(found) if earns else _words(found), topics)
+    words = _revenue_words(found) if earns else _words(found)
+    page.write_page(path, title, f"{words} {in_doubt(found.doubts)}".rstrip(), topics)
 
 
 def _timed(found: Replay, settings: Markup) -> list[Topic]:
@@ -120,7 +121,7 @@ def _timed(found: Replay, settings: Markup) -> list[Topic]:
         *_deadlines(found),
         *_certified(found),
         *_losses(found),
-        _schedules(found),
+        *_schedules(found),
         *_waits(found),
         _use(found),
         *_how_fair(found),
@@ -156,10 +157,12 @@ def _distributions(found: Replay) -> Topic:
     return Topic("Completion times, waits and slowdowns", [part])
 
 
-def _schedules(found: Replay) -> Topic:
+def _schedules(found: Replay) -> list[Topic]:
     """Nodes over time: without script jobs where they are few, else shares of the GPUs."""
-    runs, data = found.runs, gantt_data.of_runs(found.runs)
-    still = []
+    runs = {row.name: row.run for row in found.rows if not row.recorded}
+    if not runs:
+        return []
+    data, still = gantt_data.of_runs(runs), []
     if sum(run.schedule.entries for run in runs.values()) > MOST_STILL_BARS:
         held = run_plots.nodes_held(gantt_data.shares_of(runs))
         still.append(page.picture(held, "nodes", "GPUs held by node and time"))
@@ -168,7 +171,8 @@ def _schedules(found: Replay) -> Topic:
             figure = run_plots.nodes(name, run, data["end"])
             still.append(page.picture(figure, f"nodes{k}", f"Jobs under {name}"))
     chart = page.chart("nodes", "Who ran where and when", data, *still)
-    return Topic("Nodes over time", [chart])
+    said = [page.muted(SAID["unplaced"])] * (len(runs) < len(found.rows))
+    return [Topic("Nodes over time", [chart, *said])]
 
 
 def _use(found: Replay) -> Topic:
@@ -182,9 +186,8 @@ def _use(found: Replay) -> Topic:
 def _waits(found: Replay) -> list[Topic]:
     """Why the jobs waited that did so longest; with prices, if the bound is by prices."""
     prices = GpuPrices.of(found.bounds.get("flow"))
-    waits = {
-        name: longest_waits(run, MOST_WAITS, prices=prices) for name, run in found.runs.items()
-    }
+    runs = found.by_model if found.submitted else {}
+    waits = {name: longest_waits(run, MOST_WAITS, prices=prices) for name, run in runs.items()}
     every = [wait for own in waits.values() for wait in own]
     if not every:
         return []
@@ -243,12 +246,12 @@ def _words(found: Replay) -> str:
 
 
 def _ran(found: Replay) -> str:
-    run = found.rows[0].run
+    run, cluster = found.rows[0].run, found.instance.cluster
     able = int((~run.records.rejected).sum())
     policies = "1 policy" if len(found.rows) == 1 else f"{len(found.rows)} policies"
     return (
         f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
-        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
+        f"on {counted(len(cluster.nodes), 'node')} with {cluster.gpus:,} GPUs."
     )
 
 
@@ -317,7 +320,7 @@ def _earning(found: Replay, settings: Markup) -> list[Topic]:
         settings,
         *map(page.muted, earning_words(found)),
     ]
-    return [Topic("Revenue", parts), _schedules(found), *_waits(found)]
+    return [Topic("Revenue", parts), *_schedules(found), *_waits(found)]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -424,7 +427,9 @@ def _models(found: Replay) -> list[Topic]:
     """Show who held and did what on which GPU model; nothing where there is one."""
     if len(models_of(found.instance)) < 2:
         return []
-    figure = run_plots.model_shares(found.runs)
+    if not found.by_model:
+        return []
+    figure = run_plots.model_shares(found.by_model)
     parts = [page.picture(figure, "models", "GPUs of each model by user")]
     parts += [page.muted(SAID["models"]), *_work(found)]
     return [
@@ -434,11 +439,12 @@ def _models(found: Replay) -> list[Topic]:
 
 def _work(found: Replay) -> list[Markup]:
     """What each user held and did, in each run."""
-    names = [page.TableCell(row.name, "number", span=len(USERS)) for row in found.rows]
-    below = [column.heading for column in USERS] * len(found.rows)
+    shown = [row for row in found.rows if row.name in found.by_model]
+    names = [page.TableCell(row.name, "number", span=len(USERS)) for row in shown]
+    below = [column.heading for column in USERS] * len(shown)
     lines = []
-    for user in found.rows[0].users:
-        rows = (row.users[user] for row in found.rows)
+    for user in shown[0].users:
+        rows = (row.users[user] for row in shown)
         lines.append((user or "all jobs", *(c.text(row, "–") for row in rows for c in USERS)))
     heads, numbers = ["user", *below], range(1, 1 + len(below))
     above = [page.TableCell(""), *names]
@@ -474,11 +480,11 @@ def _user(run: Run, user: Any) -> str:
 
 
 def _jobs(found: Replay, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> Topic:
-    run, sizes = found.rows[0].run, Counter(found.rows[0].run.sizes)
+    run, sizes = found.rows[0].run, Counter(found.instance.cluster.sizes)
     nodes = [f"{counted(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
     facts = {
         "name": found.instance.name or "–",
-        "hash": run.instance_hash,
+        "hash": found.instance_hash,
         "jobs": f"{len(run.records):,}",
         "nodes by GPUs": ", ".join(nodes),
         "GPUs": f"{run.gpus:,}",

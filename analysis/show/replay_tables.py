@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
 from ...formulations.problem import Sense
 from ...instances.display import counted, shortened
-from ...solvers.policies.recorded import Recorded
 from ..comparing.measures import MEASURES, KnownSchedule, sense_of, uneven
-from ..comparing.replayed import Replay, certified
+from ..comparing.replayed import RECORDED, Replay, Replayed, certified
 from .columns import (
     DEADLINES,
     FAIRNESS,
@@ -74,9 +74,17 @@ def _measured(
     failed: tuple[tuple[str, str], ...] = (),
 ) -> ColumnTable:
     """Columns of all policies, above those limits that say something of one."""
+    if found.doubts:
+        columns = [_in_doubt(column) for column in columns]
     keys = {column.key for column in columns}
     below = tuple(row for row in limits if keys & row.keys())
     return ColumnTable((POLICY, *columns), found.rows, failed, below)
+
+
+def _in_doubt(column: Column) -> Column:
+    """The column, which says that it is in doubt where it has certified ratios."""
+    heading = f"{column.heading}\n(in doubt)"
+    return replace(column, heading=heading) if column.key.endswith("_ratio") else column
 
 
 def whole_table(found: Replay) -> ColumnTable:
@@ -120,7 +128,8 @@ def _fairness_limits(found: Replay, bound: Limits) -> Limits:
 def _sharing_columns(found: Replay) -> tuple[Column, ...]:
     """With equal quotas also those of users with many jobs."""
     quotas = set(found.sharing.problems["wait"].quotas.values())
-    return SHARING.every if len(quotas) == 1 else SHARING.columns
+    every = SHARING.every if len(quotas) == 1 else SHARING.columns
+    return tuple(c for c in every if found.submitted or not c.key.startswith("user_wait"))
 
 
 def _sharing_limits(found: Replay) -> tuple[Limits, ...]:
@@ -319,10 +328,20 @@ def remarks(found: Replay) -> tuple[str, ...]:
     fluid = found.problem is None and not found.fairness
     said = [SAID["models"]] if fluid and uneven(found.instance) else []
     if found.unrecorded:
-        said.append(f"No row {Recorded.name!r}: {found.unrecorded}.")
-    elif any(row.recorded for row in found.rows):
-        said.append(SAID["recorded"])
+        said.append(f"No row {RECORDED!r}: {found.unrecorded}.")
+    said += [_recorded(found, row) for row in found.rows if row.recorded]
     return (*said, *trades_line(found.runs))
+
+
+def _recorded(found: Replay, row: Replayed) -> str:
+    """Say what the row of the log's own schedule is."""
+    book, plan = row.run.records, row.run.schedule
+    paused = int((plan.end < book.end[plan.job]).sum())
+    said = [SAID["recorded"]]
+    said += [SAID["recorded_models"]] * (row.name not in found.by_model)
+    said += [SAID["recorded_paused"].format(counted(paused, "job"))] * bool(paused)
+    said += [SAID["recorded_as_read"]] * (row.compared is not row.run)
+    return " ".join(said)
 
 
 def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
+from ...instances.display import in_doubt
 from ...solvers.io import bound_to_dict
 from ..comparing.comparison import Comparison, Row
 from ..comparing.losses import LossLedger
@@ -68,7 +69,7 @@ def text(found: Any) -> str:
 @text.register
 def _(found: Replay) -> str:
     below = ["\n".join(notes(found))] if notes(found) else []
-    head = f"Replay: {found.instance.summary()}"
+    head = f"Replay: {found.instance.summary()}\n{in_doubt(found.doubts)}".rstrip()
     return "\n\n".join([head, *map(str, shown(found)), *below])
 
 
@@ -159,6 +160,7 @@ def _(found: Replay) -> dict[str, Any]:
         "rules": asdict(found.rules),
         **({"terms": found.terms} if found.problem is not None else {}),
         "effort": found.effort,
+        **({"doubts": list(found.doubts)} if found.doubts else {}),
         "rejected": [[found.instance.jobs[j].id, why] for j, why in found.rejected.items()],
         "bounds": {name: bound_to_dict(bound) for name, bound in found.bounds.items()},
         "best_known": {name: list(best) for name, best in found.best_known.items()},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from rich.table import Table
 
 from .. import screen
+from ..instances.display import in_doubt
 
 
 def describe(
@@ -43,14 +44,18 @@ def describe(
             users = f"{found.users} user{'s' * (found.users != 1)}"
             text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
             title = f"{Path(trace).name}: {text}"
+            doubt = [in_doubt(loaded.doubts)] * bool(loaded.doubts)
             show("writing")
-            _write_description(found, json, plot)
+            _write_description(found, loaded.doubts, json, plot)
             if report is not None:
                 from ..analysis.show.describe_report import write_description_report
 
-                write_description_report(report, found, title=title, notes=[str(loaded.report)])
+                notes = [*doubt, str(loaded.report)]
+                write_description_report(report, found, title=title, notes=notes)
     console = screen.open_console(json)
     screen.say(console, title, "bold")
+    for line in doubt:
+        screen.say(console, line, "bold")
     screen.say(console, f"- {loaded.report}", "dim")
     console.print()
     screen.say(console, "share of jobs and of GPU time by gang size, and run times")
@@ -62,7 +67,7 @@ def describe(
         screen.say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
     text = "waits and use are not recorded in a trace: a replay gives them"
-    if any(row.start is not None for row in loaded.rows):
+    if loaded.submitted and any(row.start is not None for row in loaded.rows):
         text = "when jobs began is recorded: a replay has the waits in its row recorded"
     screen.say(console, text, "dim")
     screen.say_written(console, json, plot, report)
@@ -91,11 +96,14 @@ def _demand(usage: Any) -> Table:
     return table
 
 
-def _write_description(found: Any, json: Path | None, plot: Path | None) -> None:
+def _write_description(
+    found: Any, doubts: Sequence[str], json: Path | None, plot: Path | None
+) -> None:
     from ..instances.io import header
 
     if json is not None:
-        screen.write_json(json, {**header("description"), **found.to_dict()})
+        more = {"doubts": list(doubts)} if doubts else {}
+        screen.write_json(json, {**header("description"), **more, **found.to_dict()})
     if plot is not None:
         from ..analysis.show import plots
         from ..analysis.show.describe_plot import draw

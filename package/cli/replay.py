@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from .. import screen
+from ..instances.display import in_doubt
 from ..registry import (
     DEDICATED_NOTE,
     EARNING,
@@ -277,7 +278,9 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
     from ..analysis.show.replay_tables import failures, legend, tables
 
     screen.say(console, source.title, "bold")
-    own = [f"hash of the instance: {row.run.instance_hash[:16]}" for row in found.rows[:1]]
+    if found.doubts:
+        screen.say(console, in_doubt(found.doubts), "bold")
+    own = [f"hash of the instance: {found.instance_hash[:16]}"] * bool(found.rows)
     for note in (*source.notes, *own, *_left_out(source, found)):
         screen.say(console, f"- {note}", "dim")
     for table in tables(found):

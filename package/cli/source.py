@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import screen
 from ..formulations.problem import summary_of
+from ..instances.display import in_doubt
 from ..instances.io import header
 from ..registry import PROBLEMS, lookup
 from ..screen import (
@@ -52,14 +53,15 @@ class Source:
     notes: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     bound: Any = None  #: the best that is known, where the library has one
-    times: tuple[Any, ...] = ()  #: when its jobs began and ended by the log
+    times: Any = ()  #: when its jobs began and ended by the log
     drawn: str = ""  #: which seed drew what
     left_out: int = 0  #: jobs of the log that options leave out
+    doubts: tuple[str, ...] = ()  #: what had to be assumed to read the log
 
     @property
     def title(self) -> str:
         """Its name and its size."""
-        return f"{self.name}: {summary_of(self.subject)}"
+        return f"{self.name}: {summary_of(self.subject)}" + " (in doubt)" * bool(self.doubts)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -166,7 +168,8 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
         name=Path(path).name,
         subject=problem,
         stem=stem,
-        notes=(str(trace.report), *made.notes),
+        notes=(*filter(None, [in_doubt(trace.doubts)]), str(trace.report), *made.notes),
+        doubts=trace.doubts,
         rejected=made.rejected,
         drawn="" if seed is None else f"{seed} of what the log lacks",
         left_out=_left_out(trace),
@@ -307,6 +310,7 @@ def _read(
         rejected=made.rejected,
         left_out=_left_out(loaded),
         times=made.times,
+        doubts=made.times.doubts,
     )
 
 

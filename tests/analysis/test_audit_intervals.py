@@ -1,0 +1,122 @@
+"""A number stands for all values that are written so, and a proof holds for all of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import gangsched as gs
+from clean_logs import CleanLog, Row, clean_log
+from few import first
+from gangsched import screen
+from gangsched.cli.app import app
+from gangsched.instances import Cluster, DeadlineJob, Job
+from gangsched.instances.traces import LogRow, ReadReport, Trace
+
+TIMES = ("submit", "start", "end", "duration", "deadline")
+
+
+def trace_of(jobs: Any, rows: Any, steps: dict[str, int], **more: Any) -> Trace:
+    report = ReadReport(read=len(jobs))
+    return Trace(name="log", jobs=jobs, rows=rows, steps=steps, report=report, **more)
+
+
+def written(log: CleanLog, steps: dict[str, int], rng: random.Random) -> Trace:
+    """The history as a log of these steps has it, each column cut, rounded or rounded up."""
+    ways = {name: rng.choice([math.floor, round, math.ceil]) for name in TIMES}
+    shift = rng.randrange(3_600)
+
+    def as_written(row: Row, name: str) -> int:
+        """What stands in the log, as a reader takes it: whole seconds."""
+        way, step = ways[name], steps[name]
+        over = 0 if name in ("duration", "deadline") else shift
+        return math.ceil(way((row[name] + over) / step) * step) - over
+
+    rows = [row for row in log.rows if as_written(row, "duration") > 0]
+    rows.sort(key=lambda row: as_written(row, "submit"))
+    jobs, ran = [], []
+    for i, row in enumerate(rows):
+        at = {name: as_written(row, name) for name in TIMES}
+        jobs.append(
+            DeadlineJob(
+                id=row["id"], user=row["user"], pin=row["model"], gpus=row["gpus"],
+                release=at["submit"], work=at["duration"], rewards=[(max(at["deadline"], 1), 1)],
+            )
+        )  # fmt: skip
+        known = [at["start"], at["end"]]
+        if rng.random() < 0.2:
+            known[rng.randrange(2)] = None
+        ran.append(LogRow(f"line {i + 2}", i, *known))
+    return trace_of(jobs, ran, steps)
+
+
+@pytest.mark.parametrize("group", first(1, range(10)))
+def test_nothing_is_proved_of_what_rounding_explains(group: int, tmp_path: Path) -> None:
+    wrong = 0
+    for seed in range(60 * group, 60 * group + 60):
+        rng, log = random.Random(seed), clean_log(seed)
+        steps = {name: rng.choice([1, 60, 360, 3_600]) for name in TIMES}
+        trace = written(log, steps, rng)
+        assert gs.audit(trace, log.cluster, quotas=log.quotas).proved == (), seed
+        wrong += bool(gs.audit(replace(trace, steps={}), log.cluster, quotas=log.quotas).proved)
+    assert wrong > 40  # as logs of seconds they could not be
+
+
+@pytest.mark.parametrize("step", [1, 60, 360, 3_600])
+@pytest.mark.parametrize(("times", "proved"), [(1, False), (12, True)])
+def test_pauses_as_short_as_steps_may_hide_a_job(step: int, times: int, proved: bool) -> None:
+    """Two gangs of 5 on 8 GPUs: b, as short as a step, may run while a pauses for that long."""
+    long = times * step
+    jobs = [Job(id="a", gpus=5, work=3 * long), Job(id="b", gpus=5, work=long, release=long)]
+    end = 3 * long + (step if step > 1 else 0)
+    rows = [LogRow("line 2", 0, 0, end), LogRow("line 3", 1, long, 2 * long)]
+    steps = dict.fromkeys(("start", "end", "duration"), step)
+    found = gs.audit(trace_of(jobs, rows, steps), Cluster.of_sizes([8]))
+    rules = [one.proof and one.proof["rule"] for one in found.proved]
+    assert rules == ["in use"] * proved
+
+
+@pytest.mark.parametrize("step", [1, 60, 360, 3_600])
+@pytest.mark.parametrize("less", [0, 1])
+@pytest.mark.parametrize("rule", ["start", "end", "deadline"])
+def test_what_is_wrong_by_as_much_as_the_steps_is_proved(rule: str, less: int, step: int) -> None:
+    """A second less is not, where the submission, start, end, run time and deadline have steps."""
+    work, start, end, due = 9 * step, 0, 9 * step, 9 * step
+    if rule == "start":
+        start = less - 2 * step
+    elif rule == "end":
+        end += less - 3 * step
+    else:
+        due += less - 3 * step
+    job = DeadlineJob(id="a", gpus=1, work=work, rewards=[(due, 1)])
+    trace = trace_of([job], [LogRow("line 2", 0, start, end)], dict.fromkeys(TIMES, step))
+    found = gs.audit(trace, Cluster.of_sizes([1]))
+    assert [one.proof and one.proof["rule"] for one in found.proved] == [rule] * (not less)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "audit --nodes 1", "describe", "replay --nodes 1 --policies fifo",
+        "compare --problem rar-ddls --solvers sjf-bco --nodes 1 --reader csv",
+    ],
+    ids=lambda command: command.split()[0],
+)  # fmt: skip
+def test_each_command_says_what_was_assumed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = trace_of([Job(id="a", gpus=1, work=60)], [], {}, doubts=["gpus is a guess"])
+    monkeypatch.setattr(screen, "reader_of", lambda choice: lambda path: trace)
+    page, more = tmp_path / "page.html", ["--gpus-per-node", "2"] * ("--nodes" in command)
+    name, *options = command.split()
+    args = [name, "log.csv", *options, *more, "--report", str(page)]
+    shown = CliRunner().invoke(app, args).stdout
+    data = CliRunner().invoke(app, [*args, "--json", "-"]).stdout
+    for text in (shown, data, page.read_text("utf-8")):
+        assert "gpus is a guess" in text
