@@ -323,9 +323,11 @@ def preset_trace(table: ExportTable, preset: Preset) -> Trace:
         table = _with_column(table, given["pod"], (_divided(*both) for both in columns))
         table = replace(table, names=[n for n in table.names if n not in preset.shape[1:]])
     trace = trace_of(table, given, tres=preset.tres, whole=preset.whole, strict=preset.tried)
+    notes = trace.report.notes
     if preset.tried:
-        return trace
-    notes = (UNTRIED, *trace.report.notes)
+        notes = tuple(note for note in notes if not note.startswith(("columns: ", "not read: ")))
+    else:
+        notes = (UNTRIED, *notes)
     return replace(trace, report=replace(trace.report, notes=notes))
 
 

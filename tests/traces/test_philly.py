@@ -39,7 +39,7 @@ def test_csv_rows_become_jobs_from_the_first_submission_on(tmp_path: Path) -> No
     assert trace.jobs == EXPECTED
     assert trace.users == (User("aaa"), User("bbb"))
     assert (trace.name, trace.origin) == ("log", "2017-10-09 07:00:00")
-    assert str(trace.report).startswith("3 rows read, 3 jobs; out of order: 1 [line 3], sorted; ")
+    assert str(trace.report) == "3 rows read, 3 jobs; out of order: 1 [line 3], sorted"
 
 
 def test_csv_may_be_compressed_quoted_and_in_another_order(tmp_path: Path) -> None:
