@@ -249,8 +249,12 @@ def select_jobs(
     first: int | None,
     room: Mapping[str, Any],
     part: Mapping[str, Any],
+    cluster: Any = None,
 ) -> Source:
-    """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
+    """The jobs that the options of `replay` mean; `room` and `part` by their names there.
+
+    A cluster that is there already stands for `room`.
+    """
     if reader.name == "auto" and _is_saved(trace):
         others = {**room, **part, "columns": reader.columns, **reader.left_out}
         others["reader-option"] = reader.options or None
@@ -267,7 +271,8 @@ def select_jobs(
         reader = _reading_speeds(trace, reader, speeds)
     elif speeds is not None:
         speeds = _table(speeds)
-    source = _read(trace, reader, cluster_of(*room.values()), first, part)
+    cluster = cluster or cluster_of(*room.values())
+    source = _read(trace, reader, cluster, first, part)
     return source if speeds is None or by_file else _with_speeds(source, speeds, seed)
 
 

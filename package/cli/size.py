@@ -1,0 +1,129 @@
+"""The command `size`: how many nodes a policy needs for a target, and with how many nobody can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Annotated, Any, cast
+
+import typer
+
+from .. import screen
+from . import replay as replaying
+from .source import listed, select_jobs
+
+LARGE = 4096  #: nodes on which every job of a log fits that fits at all
+
+Policy = Annotated[str, screen.option("size.policy")]
+Wanted = Annotated[str, screen.option("size.target")]
+Grow = Annotated[str | None, screen.option("size.grow")]
+Fixed = Annotated[Any, screen.option("size.nodes", parser=screen.nodes_of)]
+
+
+def size(
+    trace: replaying.Trace,
+    target: Wanted,
+    policy: Policy = "easy",
+    reader: replaying.Reader = "auto",
+    columns: screen.Columns = None,
+    reader_option: screen.ReaderOption = None,
+    gpus_per_node: screen.GpusPerNode = None,
+    nodes: Fixed = None,
+    grow: Grow = None,
+    begin: replaying.Begin = None,
+    until: replaying.Until = None,
+    first: replaying.First = None,
+    round_length: replaying.RoundLength = None,
+    lease: replaying.Lease = 900,
+    overhead: replaying.Overhead = 25,
+    migration: replaying.Migration = None,
+    asynchronous: replaying.Asynchronous = False,
+    spread: replaying.Spread = False,
+    effort: replaying.Effort = "quick",
+    seed: screen.Seed = 0,
+    json: screen.Json = None,
+) -> None:
+    """Find the fewest nodes for a target, and how many nobody can do without.
+
+    Exit code 1 where the policy reaches the target with no size.
+    """
+    from ..analysis.comparing.replay import rules_of
+    from ..analysis.comparing.sizing import Target
+    from ..analysis.comparing.sizing import size as run
+    from ..solvers.policy import Rules
+
+    with screen.reading():
+        screen.check_output(trace, json)
+        wanted = Target.of(target)
+        chosen = replaying._policies(policy, seed)
+        if len(chosen) != 1:
+            raise ValueError(f"--policy {policy!r}: one is wanted")
+        cluster_of = _clusters(nodes, grow, gpus_per_node)
+        how = screen.ReaderChoice(reader, tuple(reader_option or ()), columns)
+        part = {"from": begin, "until": until, "speeds": None, "weights": None}
+        room = dict.fromkeys(("nodes", "gpus-per-node", "cluster"))
+        source = select_jobs(trace, how, seed, first, room, part, cluster_of(LARGE))
+
+        @cache
+        def instance_of(n: int) -> Any:
+            return replace(source.subject, cluster=cluster_of(n))
+
+        rules = Rules(
+            round_length=round_length or rules_of(source.subject).round_length,
+            lease=lease,
+            overhead=overhead,
+            migration=migration,
+            synchronous=not asynchronous,
+            spread=spread,
+        )
+        with screen.progress_line("looking") as show, screen.announced():
+            found = run(
+                instance_of,
+                next(iter(chosen.items())),
+                wanted,
+                rules=rules,
+                effort=cast(Any, effort),
+                on_progress=show,
+            )
+        if json is not None:
+            source.save(json, "size", found)
+    console = screen.open_console(json)
+    screen.say(console, f"{source.name}: {len(source.subject.jobs):,} jobs", "bold")
+    for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
+        screen.say(console, f"- {note}", "dim")
+    screen.say(console, str(found), "bold")
+    for n in _near(found):
+        value = found.tried[n]
+        reached = "reached" if value <= wanted.most else "not reached"
+        screen.say(console, f"{n:6} nodes: {wanted.shown(value):>10}, {reached}")
+    screen.say(console, found.words, "dim")
+    screen.say_written(console, json)
+    if found.fewest is None:
+        raise typer.Exit(screen.EXIT_FAILED)
+
+
+def _near(found: Any) -> list[int]:
+    """The sizes that are shown: about the answer, and those that fail again above it."""
+    sizes = sorted(found.tried)
+    place = len(sizes) - 1 if found.fewest is None else sizes.index(found.fewest)
+    return sorted({*sizes[max(0, place - 4) : place + 3], *found.worse[:5]})
+
+
+def _clusters(nodes: Any, grow: str | None, gpus_per_node: int | None) -> Callable[[int], Any]:
+    """The cluster with so many more nodes, by what --nodes, --grow and --gpus-per-node say."""
+    from ..instances import Cluster
+    from ..instances.heterogeneous import mixed_cluster
+
+    if grow is None:
+        if nodes is not None or gpus_per_node is None:
+            raise ValueError("say which nodes to add: --gpus-per-node 8, or --grow v100:4")
+        return lambda n: Cluster.uniform(nodes=n, gpus_per_node=gpus_per_node)
+    found = re.fullmatch(r"([^\s:,]+):(\d{1,6})", grow.strip(), re.ASCII)
+    if found is None or int(found[2]) < 1:
+        raise ValueError(f"--grow {grow!r} is not of the form model:gpus (v100:4)")
+    if isinstance(nodes, int) or gpus_per_node is not None:
+        raise ValueError("--grow goes with --nodes of GPU models (v100:2x4,k80:8x4)")
+    model, gpus = found[1], int(found[2])
+    return lambda n: mixed_cluster([*(nodes or ()), (model, n, gpus)])
