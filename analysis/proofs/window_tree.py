@@ -3,7 +3,8 @@ r"""The optimum of preemptive gangs: branch and bound over windows of their ends
 The root's windows hold all schedules that are better than the best one known. A node
 
 1. climbs its parent's prices and then makes them better by columns
-   (:mod:`gangsched.analysis.proofs.windows`);
+   (:mod:`gangsched.analysis.proofs.windows`), as long as such a linear program is not too large
+   and gains something; else the ends that the climb liked are taken for the program's;
 2. narrows windows: an end is left out that costs so much more than the job's cheapest that the
    bound with it would close the node;
 3. refines the intervals by the ends inside them that the linear program likes best, as long as the
@@ -42,8 +43,8 @@ METHOD = "completions in windows"
 FIRST_CLIMB, LATER_CLIMB = (600, 1.0), (200, 0.2)
 #: rounds of refining a node at most, the root and others, and what part of the gap each must close
 ROOT_ROUNDS, ROUNDS, GAIN = 12, 3, 0.05
-#: pairs up to which there is a linear program
-MOST_PAIRS = 4_000
+#: pairs up to which there is a linear program, and if the one before gained next to nothing
+MOST_PAIRS, FEW_PAIRS = 4_000, 1_000
 #: nodes in which plans are made: the first ones, and each so many
 EARLY, EACH = 5, 3
 #: what a leaf proves beyond what it must, in slacks, at least; weights of patterns that count
@@ -106,6 +107,7 @@ class WindowSearch:
     #: nodes to be searched, by bound; and bounds of leaves that are not closed
     waiting: list[tuple[float, int, _Node]] = field(init=False, default_factory=list)
     given_up: list[float] = field(init=False, default_factory=list)
+    programs: bool = field(init=False, default=True)  #: whether linear programs gain enough
     #: of the node that is searched, its place in the tree, and the job and end that part it
     last: int = field(init=False, default=0)
     split: tuple[int, int] = field(init=False, default=(0, 0))
@@ -193,20 +195,25 @@ class WindowSearch:
             narrowed = self._narrowed(program)
             if narrowed is not windows:
                 windows, prices = narrowed, prices.on(self._cut(prices.edges, narrowed))
-                program = WindowProgram(gangs, windows, prices)
+                tried, program = program.tried, WindowProgram(gangs, windows, prices)
+                program.tried = tried
             if self.nodes == 1 and before == -math.inf:
                 self._plan(*program.cheapest(), bound)
-            if self.closed(bound) or np.count_nonzero(program.prices.own) > MOST_PAIRS:
+            if self.closed(bound):
                 return bound, []
-            program.converge(
-                columns.within(windows).on(prices.edges), self._penalties(),
-                missing.on(prices.edges),
-                closed=self.closed, best=self.best, left=self.left, whole=whole,
-            )  # fmt: skip
-            bound, prices = self._proven(program), program.prices
-            if self.closed(bound) or not program.solved:
-                return bound, []
-            columns = program.useful(self.best - bound)
+            pairs = np.count_nonzero(program.prices.own)
+            if pairs <= (MOST_PAIRS if self.programs else FEW_PAIRS):
+                program.converge(
+                    columns.within(windows).on(prices.edges), self._penalties(),
+                    missing.on(prices.edges),
+                    closed=self.closed, best=self.best, left=self.left, whole=whole,
+                )  # fmt: skip
+                found, prices = self._proven(program), program.prices
+                if self.closed(found) or not program.solved:
+                    return found, []
+                columns = program.useful(self.best - found)
+                self.programs = found - bound > GAIN * (self.best - bound)
+                bound = found
             job, end, weight = program.chosen()
             choice = self._choice(program, job, end, weight)
             if self.nodes <= EARLY or self.nodes % EACH == 0 or choice is None:

@@ -199,7 +199,9 @@ class WindowProgram:
         self.may = (gangs.release[:, None] <= starts) & (windows.high[:, None] > starts)
         self.contested = np.flatnonzero(gangs.gang @ self.may > gangs.gpus)
         self._pair(self.may)
-        self.bound = -math.inf
+        self.bound, self.solved = -math.inf, False
+        self.tried: list[tuple[Ints, Ints]] = []  #: jobs and ends that each step of the climb liked
+        self.pair_row = np.full(self.may.shape, -1)
         self.prices = self._only_pairs(prices)
         self._note(self.prices, *self._answer(self.prices, 1)[:2])
 
@@ -268,7 +270,9 @@ class WindowProgram:
         value, costs, found = self._answer(replace(self.prices, own=own), 1)
         slope = np.zeros_like(own)
         slope[found.job] = found.uses
-        slope[(costs.min(axis=1) > 0) & ~self.windows.must] = 0
+        out = (costs.min(axis=1) > 0) & ~self.windows.must
+        slope[out] = 0
+        self.tried.append((found.job[~out[found.job]], found.end[~out[found.job]]))
         slope[:, found.at] -= found.members.T * self.lengths[found.at]
         return value, slope[self.job, self.interval]
 
@@ -472,7 +476,19 @@ class WindowProgram:
         return self.columns.kept(patterns <= room, sets <= room)
 
     def chosen(self) -> tuple[Ints, Ints, Floats]:
-        """Jobs, ends and weights of the patterns that are used."""
+        """Jobs, ends and weights of the patterns that are used, else of those that the climb liked.
+
+        How often its later steps liked them is near to what a solution uses.
+        """
+        if not self.solved:
+            late = self.tried[len(self.tried) // 2 :] or [self.cheapest()[:2]]
+            both = np.concatenate([np.stack(one, axis=1) for one in late])
+            low, high = self.windows.low[both[:, 0]], self.windows.high[both[:, 0]]
+            on = (low <= both[:, 1]) & (both[:, 1] <= high)
+            pairs, count = np.unique(both[on], axis=0, return_counts=True)
+            job, weight = pairs[:, 0], count / len(late)
+            total = np.bincount(job, weight, minlength=self.gangs.size)
+            return job, pairs[:, 1], np.where(self.windows.must[job], weight / total[job], weight)
         number = np.array(self.number, dtype=np.int64)[: self.weights.size]
         on = (number >= 0) & (self.weights > NOTHING)
         return self.columns.job[number[on]], self.columns.end[number[on]], self.weights[on]
@@ -488,12 +504,15 @@ class WindowProgram:
         """What ends cost, those of users at the weights of the program."""
         cost = self._cost(job, end)
         if self.gangs.users is not None:
-            weight = NOTHING + self.gangs.weights(self.duals.users)[job]
+            users = self.duals.users if self.solved else self.prices.users
+            weight = NOTHING + self.gangs.weights(users)[job]
             cost += weight * (end - self.gangs.release[job])
         return cost
 
     def missing(self) -> Bools:
         """Pairs without a row, of which more is used than the sets have."""
+        if not self.solved:
+            return np.zeros_like(self.may)
         number = np.array(self.number, dtype=np.int64)[: self.weights.size]
         used, have = np.zeros((2, *self.may.shape))
         for q in np.flatnonzero(self.weights > NOTHING).tolist():

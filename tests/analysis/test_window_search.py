@@ -14,6 +14,7 @@ import preemptive
 import sharing_optimum
 from few import each_seed
 from gangsched import solve_exact, verify_bound
+from gangsched.analysis.proofs import window_tree
 from gangsched.analysis.proofs.windows import WindowProgram
 from gangsched.formulations import SharingIncentive
 from gangsched.formulations.io import problem_to_dict
@@ -126,6 +127,22 @@ def check(kind: str, seed: int) -> None:
     if "target" in certificate and better >= 0:
         with pytest.raises(Refused):
             prove(problem_to_dict(problem), {**certificate, "target": [*better.as_integer_ratio()]})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_climbs_alone_what_is_proven_holds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where linear programs are too large: ends are those that the climb liked."""
+    for name in ("MOST_PAIRS", "FEW_PAIRS"):
+        monkeypatch.setattr(window_tree, name, -1)
+    proven = 0
+    for seed in range(5):
+        problem, best = KINDS[kind](np.random.default_rng(seed))
+        result = solve_exact(problem)
+        assert result.bound is not None
+        verify_bound(problem, result.bound)
+        assert result.objective == pytest.approx(float(best), rel=1e-12)
+        proven += result.status is Status.OPTIMAL
+    assert proven
 
 
 def gangs_of(seed: int, jobs: int = 14) -> Any:
