@@ -1,7 +1,5 @@
 """Which rows of a Pyomo model its variables' present values break."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Only the data of the problem are read; rates come from eq. (8) written out again
 from a search over all decisions, one slot after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache

@@ -7,8 +7,6 @@ better: otherwise its bytes, dates and history stay. A test checks what the file
 this script.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import inspect

@@ -1,7 +1,5 @@
 """A command in this process: how it ends, and what it prints."""
 
-from __future__ import annotations
-
 import pytest
 
 from gangsched.cli import main

@@ -1,7 +1,5 @@
 """Problems of every class in many settings, each with a certificate of every kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """A clock of a test's own."""
 
-from __future__ import annotations
-
 
 class Clock:
     """A clock that counts how often it is looked at."""

@@ -1,7 +1,5 @@
 """Commands in this process and others, the files that they read, and solvers of others."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

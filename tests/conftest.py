@@ -1,7 +1,5 @@
 """Which tests run when, hypothesis profiles, and fixtures for every folder of tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Certificates of bounds that somebody has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from random import Random
 from typing import Any

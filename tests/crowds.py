@@ -1,7 +1,5 @@
 """Jobs that want more GPUs than there are, drawn from a seed: what many tests run policies on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The most reward that an offline scheduler can win, by trying all decisions of every second."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import product

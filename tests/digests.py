@@ -10,8 +10,6 @@ programs chooses among equals, with six, and values only. Whoever means to chang
 file anew, and says why in the commit.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import logging

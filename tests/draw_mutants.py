@@ -8,8 +8,6 @@
 Exec mutates files in place, and again what is left when it was stopped: work in a clone.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

@@ -1,7 +1,5 @@
 """Small contended clusters for policies of the driver, and what holds for every policy on them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

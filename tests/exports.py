@@ -4,8 +4,6 @@ Each has a description in words, as somebody would give it who sends the file, a
 writes it with nothing but the standard library. What a reader should find follows from the jobs.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import random

@@ -1,7 +1,5 @@
 """The fairest schedule by trying all of them, slot by slot, with shares of its own."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Cases of a long test, of which the plain run takes some only."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import wraps

@@ -1,7 +1,5 @@
 """Cells of a toy figure. Workers import this file, so it has little to import."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

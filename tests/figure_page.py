@@ -1,7 +1,5 @@
 """A page of reproduced figures, and the data that it shows: shared by the tests of such pages."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

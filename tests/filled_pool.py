@@ -3,8 +3,6 @@
 Nothing is shared with :mod:`gangsched.solvers.ours.reward_pool_core` but the numbers of its search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A disk without room: what is written comes to half, and then there is an error."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs written by hand: what the driver should leave, derived from segments by plain loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Handlers of signals, which tests leave as they were."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from typing import Any

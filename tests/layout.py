@@ -1,7 +1,5 @@
 """Where the project's modules are: shared by the tests that read source files."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

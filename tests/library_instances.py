@@ -1,7 +1,5 @@
 """The instances of the library: name, family, arguments and seed of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Job logs in every format, written from the same rows, and what reads them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Files that are wrong in one place: tables of the places, what stands there, and the refusals."""
 
-from __future__ import annotations
-
 import copy
 import json
 import tomllib

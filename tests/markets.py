@@ -1,7 +1,5 @@
 """Random markets of GPU models for tests, and their exact optimum by going through all vertices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Algorithms 3 to 5 of Wang et al., line by line, on nodes of one type: the best run of one job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

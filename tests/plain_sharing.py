@@ -4,8 +4,6 @@ Each method is a step of the paper and names its section; how they follow one an
 :meth:`PlainSharing.decide`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Shares no code with the package: gangs are counted, weights are rationals of the
 On several GPU models every way to put jobs on models is tried, and no progress is ever lost.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product

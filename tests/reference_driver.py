@@ -5,8 +5,6 @@ event log for the same input; this one is for reading and for tests, and costs O
 `drive` runs either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

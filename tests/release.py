@@ -8,8 +8,6 @@ with the Python that runs this. The sdist is built from what is distributed, the
 unpacked sdist; the tests of that sdist run against the installed wheel.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`gangsched replay` in this process, with a trace and with policies of others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

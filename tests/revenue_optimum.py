@@ -4,8 +4,6 @@ Shares nothing with the formulations but the records that it reads. Runs are as 
 needs: a longer one is worth no more, and costs no less.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

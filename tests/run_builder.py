@@ -1,7 +1,5 @@
 """Runs made by hand or at random, without the driver, for tests of what measures and draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Shares no code with the package but the data of the problem and its terms.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from itertools import combinations

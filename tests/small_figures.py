@@ -1,7 +1,5 @@
 """The smallest options of each figure of the papers."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies of the project's types; all shrink to one job on one node."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The functions that take the command line's names, and what importing the package costs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The page of baseline traces: it is what its data say, and what its command makes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

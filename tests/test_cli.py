@@ -1,7 +1,5 @@
 """The command line as its users meet it: exit codes, one line for bad input, quiet in pipes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`gangsched describe`: its tables, its files, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """`gangsched doctor`, and `gangsched solve` with other backends."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """What a stranger ran into with the three commands of the first minute."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

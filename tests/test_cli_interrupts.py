@@ -1,7 +1,5 @@
 """Ctrl-C, pipes, terminals, and commands as processes of their own."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

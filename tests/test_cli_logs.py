@@ -1,7 +1,5 @@
 """The first minute with a log of one's own on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from unicodedata import category

@@ -1,7 +1,5 @@
 """What the commands refuse: one line on stderr, exit code 2, and nothing written."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -1,7 +1,5 @@
 """`gangsched replay`: tables, files, policies of others, bad traces."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """`gangsched replay`: runs that are kept, interrupts and resuming, terminals."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

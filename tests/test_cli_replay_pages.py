@@ -1,7 +1,5 @@
 """The pages show what `gangsched replay` prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`gangsched replay` of jobs with utilities: scenarios, saved problems, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`gangsched compare --problem irmp`: true and ideal revenue, fairness, and which bound counts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """`gangsched theorems`: what it shows of each claim, and when it fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The commands that deal with trace files: convert and traces."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from dataclasses import replace

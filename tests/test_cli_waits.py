@@ -1,7 +1,5 @@
 """`gangsched replay --waits`: the table, the words below it, and the JSON file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

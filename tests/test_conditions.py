@@ -1,7 +1,5 @@
 """What compares policies names its settings: the line below tables and in reports."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

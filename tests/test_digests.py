@@ -1,7 +1,5 @@
 """Results are those of golden/digests.json, and a change of one is seen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

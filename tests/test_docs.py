@@ -5,8 +5,6 @@ empty folder; blocks that begin with ```pycon are sessions whose output is compa
 cannot run here stands below a line `<!-- not run: the reason -->`.
 """
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

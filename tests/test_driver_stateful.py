@@ -1,7 +1,5 @@
 """The driver as a machine: jobs are submitted, time goes on, the run is taken up again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """Every claim and every figure of the papers, in little: the plain run's share of tests/papers."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Every policy of `gangsched list` on every kind of cluster and jobs: it runs, or says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

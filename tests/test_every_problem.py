@@ -1,7 +1,5 @@
 """Every problem class has a bound that is verified, holds, and says more than the trivial one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace

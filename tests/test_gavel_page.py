@@ -1,7 +1,5 @@
 """The page of Gavel's traces: it shows its data, and they are near to Gavel's own numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The rules of the verifier were not pasted from what makes bounds, nor the other way round."""
 
-from __future__ import annotations
-
 import ast
 import keyword
 import re

@@ -1,7 +1,5 @@
 """One pair of functions writes and reads everything that has a file."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whoever drives, decides, measures and compares asks a job what it can do, not what it is."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

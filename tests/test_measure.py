@@ -1,7 +1,5 @@
 """The pages that `docs/measure.py` writes: generated ones are as committed, others run in small."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What is installed is what is in the folders, no more and no less."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a program finds as it left it after it has imported all of gangsched."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kind of report in the system's Chromium, at the widths of a telephone and of a desk."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

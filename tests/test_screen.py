@@ -1,7 +1,5 @@
 """Tables on narrow screens: nothing is cut, and each number stands with its name."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """The site: built without a warning, its notebooks executed, its index answers questions."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What sources keep that no linter knows: names once, short functions, and solvers that promise."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The page of value-density: its tables are those of the data, and what it says of them is so."""
 
-from __future__ import annotations
-
 import json
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """The verifier imports nothing of ours, and says the same of files and of problems."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

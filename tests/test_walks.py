@@ -1,7 +1,5 @@
 """Only what Result.of made is taken as checked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from gangsched.analysis.comparing.comparison import compare

@@ -3,8 +3,6 @@
 In comments and docstrings of the whole package; the papers' modules keep their symbols as names.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

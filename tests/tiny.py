@@ -1,7 +1,5 @@
 """A seeded family of tiny instances on which contention matters, for exact solving."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

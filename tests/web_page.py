@@ -1,7 +1,5 @@
 """What tests of HTML reports share: a parser that checks a page while it reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The model of rewards agrees with the problem, and with the optimum of trying everything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

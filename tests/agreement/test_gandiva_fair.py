@@ -1,7 +1,5 @@
 """The CVXPY forms of a market say what the plain checker says, and agree with the fast solvers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import get_args
 

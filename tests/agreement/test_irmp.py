@@ -1,7 +1,5 @@
 """The forms of IRMP say what the plain checker says, and agree with brute force and each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache

@@ -3,8 +3,6 @@
 The optimum is found again by going through all schedules (tests/fairest.py), to a horizon.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pyomo.environ as pyo

@@ -1,7 +1,5 @@
 """The forms of RAR-DDLS say what the plain checker says, and agree with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

@@ -4,8 +4,6 @@
 to nodes in every way, lets jobs run second by second, and looks at when they are complete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product

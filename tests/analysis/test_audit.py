@@ -1,7 +1,5 @@
 """An audit finds what was planted, nothing where nothing is, and proves what it says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

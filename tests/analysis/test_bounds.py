@@ -1,7 +1,5 @@
 """Bounds against brute force, and certificates against every way of being wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement

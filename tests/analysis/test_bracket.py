@@ -1,7 +1,5 @@
 """A bound and a schedule of one problem, and how they come together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

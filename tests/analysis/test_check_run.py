@@ -1,7 +1,5 @@
 """The checker of runs: a correct run passes, each way of breaking one is named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

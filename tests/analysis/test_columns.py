@@ -1,7 +1,5 @@
 """Columns: one row in one table shows it in every view, and views agree."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Rules in machine code against the same policies in Python, on contended clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Bounds that see nodes and contention: cliques and uplinks, against brute force and by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Measures of deadlines by hand: what is won, missed, still open, waited and suspended."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Descriptions of traces: numbers worked by hand, the panels of the picture, a real trace."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The driver's rules one by one, on instances worked out by hand; both engines."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Every run of the driver keeps the rules, whatever the policy, the engine and the cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

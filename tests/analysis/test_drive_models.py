@@ -1,7 +1,5 @@
 """Clusters of several GPU models: who runs where, how fast, and what moving costs; both engines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

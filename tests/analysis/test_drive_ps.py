@@ -1,7 +1,5 @@
 """Jobs with parameter servers on the driver: by hand, the online rules as policies, and misuse."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

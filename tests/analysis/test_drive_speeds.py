@@ -1,7 +1,5 @@
 """Jobs that know their speeds, are profiled and have a preemption cost of their own; by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

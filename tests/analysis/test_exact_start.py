@@ -1,7 +1,5 @@
 """What the exact solution starts from: a portfolio of heuristics and the best certified bound."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The compiled schedules against stepping through time, and against themselves uncompiled."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

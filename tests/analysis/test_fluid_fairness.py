@@ -1,7 +1,5 @@
 """lambda* against two other programs, and both bounds against every way of being wrong."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

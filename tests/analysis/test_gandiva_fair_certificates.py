@@ -1,7 +1,5 @@
 """What prices of GPUs prove, by hand, and that a proof that does not hold is refused."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Context, Decimal

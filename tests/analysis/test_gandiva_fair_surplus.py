@@ -1,7 +1,5 @@
 """What trading captures of the surplus: by hand on Table 3, and the table's shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Prices of GPU time: the verifier says what they are worth, on clusters with more GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Runs and replays that Ctrl-C or SIGTERM stops: what is raised, and that nothing is lost."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

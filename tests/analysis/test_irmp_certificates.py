@@ -1,7 +1,5 @@
 """What prices of workers and PSs prove, by hand, and that a proof that does not hold is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bounds by prices of jobs: against every schedule, every set of gangs, and forgers."""
 
-from __future__ import annotations
-
 import time
 from base64 import b64encode
 from itertools import combinations

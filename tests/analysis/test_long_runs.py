@@ -1,7 +1,5 @@
 """Runs that are looked at in blocks: the same measures, and the same violations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metrics: a case worked by hand, a second-by-second computation, and what must always hold."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Bounds by prices of several GPU models: against every schedule, linear programs, tampering."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import product

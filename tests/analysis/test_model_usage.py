@@ -1,7 +1,5 @@
 """Who holds what of each GPU model over time: by hand, and against a count second by second."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Bounds of completion times against brute force, and their certificates against tampering."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

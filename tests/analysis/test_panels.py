@@ -1,7 +1,5 @@
 """Panels as data: whom they show, how they are laid out, and what is drawn."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

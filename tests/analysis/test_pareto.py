@@ -1,7 +1,5 @@
 """Makespan against mean completion: who is beaten, and bounds that no schedule is below."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

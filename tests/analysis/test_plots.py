@@ -1,7 +1,5 @@
 """Pictures: what is in them, that they stay small, and that they come out the same."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from dataclasses import replace

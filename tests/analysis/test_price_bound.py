@@ -1,7 +1,5 @@
 """Bounds by prices of GPU time: against every schedule, against a plain evaluation, by hand."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from typing import Any

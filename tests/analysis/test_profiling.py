@@ -1,7 +1,5 @@
 """What policies that profile first can win: the bound, for whom it holds, where it is shown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ratios, and tables of solvers against verified bounds."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

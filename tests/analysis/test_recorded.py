@@ -1,7 +1,5 @@
 """The row of what a cluster itself did, by its log."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

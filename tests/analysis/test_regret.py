@@ -1,7 +1,5 @@
 """Ledgers of losses: every term is the difference of two runs, and they add up."""
 
-from __future__ import annotations
-
 import json
 import random
 import shlex

@@ -1,7 +1,5 @@
 """Replays that go on from earlier runs take only those that fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Replays of jobs with deadlines: rewards against verified bounds, also of elastic policies."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The report of replays: what it says, what it refuses to say, and that it is one complete file."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

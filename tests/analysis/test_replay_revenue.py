@@ -1,7 +1,5 @@
 """Replays of jobs with utilities: what policies earn, against a verified bound and the optimum."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The worst user in a replay: what is measured, bounded and shown, and of whom."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

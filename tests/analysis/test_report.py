@@ -1,7 +1,5 @@
 """The report: what it says, that it is one complete file, and that nothing gets in unescaped."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

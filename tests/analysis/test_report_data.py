@@ -1,7 +1,5 @@
 """What the charts of reports are drawn from, and the library that draws them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """What the figures of Wang et al. do not take for a result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

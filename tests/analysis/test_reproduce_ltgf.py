@@ -1,7 +1,5 @@
 """Figures 9 to 14 of Ye et al.: what is run, and what is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Table III and figures 5 to 12 of Gao et al.: what is run, and what is measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

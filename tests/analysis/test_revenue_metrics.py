@@ -1,7 +1,5 @@
 """Gains, fairness and money of the paper's example (Section 4), worked out by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bounds of rewards against brute force and policies, and their certificates against tampering."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Plans of offline solvers, followed by the driver, against brute force and after a break."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The bound of one round of LTGF: by hand, and what its verifier refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any

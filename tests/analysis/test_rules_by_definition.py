@@ -1,7 +1,5 @@
 """What rules prove, beside short programs that follow their theorems by trying everything."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

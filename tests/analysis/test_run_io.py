@@ -1,7 +1,5 @@
 """Files of runs: what is saved comes back, what is not as it should be is refused."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

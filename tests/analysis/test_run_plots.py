@@ -1,7 +1,5 @@
 """Pictures of runs: what is in them, that nothing overlaps, and that they come out the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The frontier: lines that hold everywhere, schedules above them, and the picture."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

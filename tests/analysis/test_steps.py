@@ -1,7 +1,5 @@
 """Decisions as machine code checks them and carries them out, against the readable Python."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any

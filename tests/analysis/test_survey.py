@@ -6,8 +6,6 @@ in the driver; whether changed certificates are accepted for more than the optim
 bound is what its prices give by another evaluation, with the price of every second in a list.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 import sys

@@ -1,7 +1,5 @@
 """What prices of leases prove, by hand: two gangs of three find room."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

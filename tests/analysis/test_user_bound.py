@@ -1,7 +1,5 @@
 """Bounds of the worst user: against every schedule, against corrupted certificates, by hand."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from functools import cache

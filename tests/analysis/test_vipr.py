@@ -1,7 +1,5 @@
 """Proofs as VIPR files: a checker that is not ours accepts them, and nothing better."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

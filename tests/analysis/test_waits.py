@@ -1,7 +1,5 @@
 """Why jobs waited, against a second implementation that goes second by second."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Branch and bound over windows of ends: every optimum by trying all, and what a limit leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

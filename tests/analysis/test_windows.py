@@ -1,7 +1,5 @@
 """Trees of windows: the verifier against the theorem second by second, every schedule, forgers."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What is meant to be faster than something else, and how much; the table of docs/benchmarks.md."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is meant to be faster is faster, and replays grow with their jobs: ratios of CPU times."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The public conformance checks, over all that the registry names, and on what breaks them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

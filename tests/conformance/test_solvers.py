@@ -1,7 +1,5 @@
 """Every solver of RAR-DDLS and of UniSched goes through the same tests, which do not trust it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

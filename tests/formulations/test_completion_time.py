@@ -1,7 +1,5 @@
 """Objectives by hand, one broken rule at a time, and the model against brute force."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rewards by hand, one broken rule at a time, bad input."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

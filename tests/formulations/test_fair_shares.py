@@ -1,7 +1,5 @@
 """Fair shares, eq. (3)-(16): against a sum over unit steps in rationals, and by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Fair shares, aims and checker of a market of GPU models, against hand-worked numbers."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace

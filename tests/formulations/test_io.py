@@ -1,7 +1,5 @@
 """Problems as JSON: both ways, and clear refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """IRMP by hand: the paper's example, one broken rule at a time, bad input."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from typing import Any

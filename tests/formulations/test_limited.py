@@ -1,7 +1,5 @@
 """A limit of time on building: where it is noticed, and that it stays in its place."""
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

@@ -1,7 +1,5 @@
 """LTGF: fairness by hand and by another accounting, what a schedule may not do, and the models."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from typing import Any

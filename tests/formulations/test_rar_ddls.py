@@ -4,8 +4,6 @@ The reference is tests/brute_force.py: rationals, every slot stepped through, co
 from the placements. It shares no code with the formulation.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The worst user against alone on its quota: by hand, and alone against a simulation in seconds."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

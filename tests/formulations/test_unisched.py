@@ -1,7 +1,5 @@
 """UniSched's data, objective and checker; numbers worked out by hand."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace

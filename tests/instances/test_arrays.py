@@ -1,7 +1,5 @@
 """What arrays of small numbers allow is what numpy says of any."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

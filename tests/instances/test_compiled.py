@@ -1,7 +1,5 @@
 """Functions run by Python and as machine code alike, which is made and found when it should be."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import subprocess

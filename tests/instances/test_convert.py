@@ -1,7 +1,5 @@
 """Traces become ring-all-reduce instances that keep gang sizes and the order of run times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """Cores that a process may use: affinity, and control groups of both versions."""
 
-from __future__ import annotations
-
 import ast
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs with deadlines: the reward is a falling step function, and every wrong field is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import pickle

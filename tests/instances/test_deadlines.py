@@ -1,7 +1,5 @@
 """Workloads with deadlines: shares and ranges as documented, same bytes, nested densities."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

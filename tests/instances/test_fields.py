@@ -1,7 +1,5 @@
 """Fields of all records: what breaks the rule of its kind is refused by name, value and rule."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Generated workloads follow the laws that their docstrings print, and nothing but the seed."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

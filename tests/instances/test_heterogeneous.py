@@ -1,7 +1,5 @@
 """GPU models of different speed: drawn speeds, the paper's workloads, markets, clusters."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Signals that are held back: what comes of them, and that handlers are there again."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

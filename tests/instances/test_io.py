@@ -1,7 +1,5 @@
 """JSON files: what is written comes back, same bytes for the same object, and clear refusals."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What drivers and policies ask of jobs of every kind; expected values by hand."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

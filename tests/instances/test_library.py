@@ -1,7 +1,5 @@
 """What the library says of its instances, and that `library verify` sees what is wrong."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

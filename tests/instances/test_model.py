@@ -1,7 +1,5 @@
 """Every kind of wrong field is refused by name, value and rule; what is right stays as given."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Packed columns hold the numbers that were put in, and a schedule of them is one of them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Jobs of workers and parameter servers: utilities never rise, and every wrong field is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Parameters with which nothing can be drawn or converted: named, with value and rule."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The workload of workers and parameter servers is that of the paper, and the same every time."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Schedules and allocations: columns and segments say the same, and wrong columns are refused."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable

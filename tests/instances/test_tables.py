@@ -1,7 +1,5 @@
 """Folders of tables: what is written comes back, what is not as it should be is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`gangsched library challenge`: it shows what beats the best known values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

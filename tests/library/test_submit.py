@@ -1,7 +1,5 @@
 """`gangsched library submit`: what is wrong is refused with its reason, the rest is compared."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

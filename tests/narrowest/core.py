@@ -1,7 +1,5 @@
 """The narrowest gang first as machine code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from gangsched.instances.compiled import inner, tiered

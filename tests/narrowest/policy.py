@@ -1,7 +1,5 @@
 """The narrowest gang first; it holds up all others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Cells, the runner of all figures, and what an experiment makes of what they give."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """What Chaudhary et al. print and cannot be, computed again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables 2 and 3 and Figs. 1, 2, 4 to 11 of Chaudhary et al.: what the page shows is reproduced."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

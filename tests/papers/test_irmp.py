@@ -4,8 +4,6 @@ Two users own two servers each of four, of two workers and one parameter server.
 slot 3; lambda = 2, theta = 16. Interval 2 is the time (8, 16], in two rounds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Figures 4 to 13 and Table 2 of Wang et al.: what was reproduced is what the page shows."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache

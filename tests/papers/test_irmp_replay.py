@@ -1,7 +1,5 @@
 """The table of docs/papers/irmp.md, "Online rules in a replay", and why Astraea is last in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -3,8 +3,6 @@
 One test for each finding of docs/papers/ltgf.md that no other test shows; numbers worked by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import count

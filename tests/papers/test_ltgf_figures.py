@@ -1,7 +1,5 @@
 """Figures 6 and 9 to 14 of Ye et al.: what was reproduced is what the documentation shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from figure_page import DOCS, FigurePage, check_first_draw

@@ -1,7 +1,5 @@
 """The papers' pages: each equation, line and erratum has its row, and what they name is there."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

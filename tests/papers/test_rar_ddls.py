@@ -1,7 +1,5 @@
 """Figures 4 to 7 of Yu et al.: what was reproduced is what the documentation shows."""
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import pytest

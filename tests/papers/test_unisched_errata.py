@@ -4,8 +4,6 @@ One test for each finding of docs/papers/unisched.md that no other test shows; n
 hand.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Table III and figures 5 to 12 of Gao et al.: what was reproduced is what the page shows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

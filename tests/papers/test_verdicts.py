@@ -1,7 +1,5 @@
 """Verdicts over seeds: a statement about means has to hold on every draw."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

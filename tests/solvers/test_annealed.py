@@ -1,7 +1,5 @@
 """Annealed lists: never worse than the list, never better than the optimum, the same again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Solvers of models by name, and their options."""
 
-from __future__ import annotations
-
 import pytest
 
 from gangsched.analysis.exact import solve_exact

@@ -1,7 +1,5 @@
 """Schedules by configurations: against every schedule, hard cases, forgers and limits."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import combinations
 from typing import Any

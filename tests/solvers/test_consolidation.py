@@ -1,7 +1,5 @@
 """Consolidation: cells against enumeration, exact tests against enumeration, slots against both."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache

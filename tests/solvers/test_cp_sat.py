@@ -1,7 +1,5 @@
 """CP-SAT in its own process, and its models of RAR-DDLS against brute force."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

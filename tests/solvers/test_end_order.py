@@ -1,7 +1,5 @@
 """Annealed orders of ends: against every schedule, the same again, and what ends them early."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

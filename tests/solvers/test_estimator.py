@@ -1,7 +1,5 @@
 """What a scheduler believes that jobs take, against hand-worked numbers and the paper's sums."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from fractions import Fraction

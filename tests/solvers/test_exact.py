@@ -1,7 +1,5 @@
 """Exact solving against brute force, and what comes out when it cannot finish."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Facts of results: what metrics and comparisons go by, while `info` is for display."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import pickle

@@ -1,7 +1,5 @@
 """Fluid max-min sharing against closed forms, hand-worked cases and a simulation of its own."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any

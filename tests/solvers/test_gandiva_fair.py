@@ -1,7 +1,5 @@
 """Gandiva_fair in the driver: Table 2, users' shares, and the rules of every run."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gandiva_fair on GPUs of several models: shares, trades, profiling, migration."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace

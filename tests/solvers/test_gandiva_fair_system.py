@@ -1,7 +1,5 @@
 """Gandiva_fair as a whole: no GPUs idle that a gang could have, exploration, packing, its twin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled runs take the GPUs that the paper's lines say, and do what a gang queue promises."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gang-aware stride: the paper's Table 2, stride scheduling by itself, and pools of servers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import accumulate, pairwise
 

@@ -1,7 +1,5 @@
 """Programs that HiGHS solves, in a process that has run HiGHS with other threads before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

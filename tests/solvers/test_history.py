@@ -1,7 +1,5 @@
 """Histories of results: how objective and bound improved, up to what the result says."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 from typing import Any

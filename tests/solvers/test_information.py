@@ -1,7 +1,5 @@
 """Policies that learn run times by profiling or with an error: what they see, pay and save."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results as JSON: both ways, timing apart, and clear refusals."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Astraea: prices, rounds, batches, money; BatchSche."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The exact chain of IRMP: equal to trying everything, and to branch and bound on the model."""
 
-from __future__ import annotations
-
 import math
 import signal
 import time

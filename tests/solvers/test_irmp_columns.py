@@ -1,7 +1,5 @@
 """Bounds of revenue against all schedules of tiny instances, and against the whole program."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Schedules that follow the linear program: allowed, below the bound, and close to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Online rules for IRMP: tiny cases by hand, and nothing that hangs on jobs still to come."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

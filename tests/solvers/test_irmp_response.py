@@ -1,7 +1,5 @@
 """The best run of one job: Algorithms 3-5 against brute force, and against the paper's lines."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The unit of money of Astraea's prices: what the paper assumes, and what it does to revenue."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Large-neighbourhood search for IRMP: never below its start, the same again, optimal if tiny."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laminar schedules: nested blocks, no contention, no gang that waits for its own GPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

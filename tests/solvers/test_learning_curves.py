@@ -1,7 +1,5 @@
 """The learning-curve ensemble against integrals, simulations and Markov chains of its model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

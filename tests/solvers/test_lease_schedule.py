@@ -1,7 +1,5 @@
 """Lease schedules: every option that is chosen is realised or named, and the checker agrees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations

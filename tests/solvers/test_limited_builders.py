@@ -1,7 +1,5 @@
 """Solvers' own models: their building ends when the time is over, between any two of many steps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

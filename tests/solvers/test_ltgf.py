@@ -1,7 +1,5 @@
 """LTGF's choices by hand: between users, between a user's jobs, and the parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

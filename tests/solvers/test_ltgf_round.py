@@ -1,7 +1,5 @@
 """One round of LTGF: against all selections, and against the same question as a program."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 from typing import Any

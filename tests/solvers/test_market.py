@@ -1,7 +1,5 @@
 """What the best division of GPUs is, by hand and by other means, and that its prices prove it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, get_args

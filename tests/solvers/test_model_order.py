@@ -1,7 +1,5 @@
 """Orders by cost on several GPU models: schedules, prices, and the policy that has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A policy at compiled speed is one folder and one row: the driver is not touched."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

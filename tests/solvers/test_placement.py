@@ -1,7 +1,5 @@
 """Placement: what is taken is there, what is not found is nowhere, and the fullest node is used."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """Preemptive lists: by hand, feasible, and never better than the best of all schedules."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SJF-BCO: its two placement rules by hand, the search for theta, and its honesty."""
 
-from __future__ import annotations
-
 import pytest
 
 from brute_force import optimum

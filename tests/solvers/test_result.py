@@ -1,7 +1,5 @@
 """Results: what is in hand, why the run stopped, what is proven, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

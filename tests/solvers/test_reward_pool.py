@@ -1,7 +1,5 @@
 """Clairvoyant schedules for deadlines: compiled against plain, the nodes, and the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long patience is, unless the rules say it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

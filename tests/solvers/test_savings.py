@@ -1,7 +1,5 @@
 """Epochs by what jobs usually save: calibrated on curves that nothing was fitted to."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

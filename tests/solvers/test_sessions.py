@@ -1,7 +1,5 @@
 """Sessions: what they see, that they begin anew with each run, and that they can be saved."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """All solvers have one signature, and check what they are handed in the same words."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

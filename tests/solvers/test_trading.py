@@ -1,7 +1,5 @@
 """Trading: the paper's Table 3, hand-worked cases, and what holds on any market."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

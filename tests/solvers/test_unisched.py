@@ -1,7 +1,5 @@
 """The selector's parts, each against something that shares nothing with it."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -1,7 +1,5 @@
 """UniSched on the driver: each step of a cycle by hand, every way to a run, the ablations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The machinery of claims: what counts as confirmed, and that docs/theorems.md says the same."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The quick run takes 60 markets, ``pytest -m slow`` 1,000: one in three with the speeds of Table 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import get_args
 

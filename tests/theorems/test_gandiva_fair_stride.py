@@ -1,7 +1,5 @@
 """Chaudhary et al. 2020: claims on stride and lotteries, by code that shares nothing with them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Chaudhary et al. 2020: claims on trading, and what lies gain, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from gangsched.analysis.papers.claim import Sides

@@ -4,8 +4,6 @@ What is true of the small cases is worked out here by other means than in the pa
 placements, PSs on any servers included, by linear programming, or by hand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ What is true of the small cases (optima, fairness after a round, who is starved)
 by other means than in the package.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product

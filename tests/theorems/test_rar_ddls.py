@@ -4,8 +4,6 @@ What is true of the small cases (optima, loads) is computed here a second time, 
 in the package.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

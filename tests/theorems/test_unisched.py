@@ -3,8 +3,6 @@
 What is true of the small cases is worked out here by other means than in the package.
 """
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, product
 
 import numpy as np

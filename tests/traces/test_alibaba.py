@@ -1,7 +1,5 @@
 """The Alibaba readers on files made here in the documented formats, then on the real samples."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import logging

@@ -1,7 +1,5 @@
 """The catalogue of public traces, against the files that are held."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The Chronus reader on files made here in the documented format, then on the real samples."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """Exports of any shape: read at the first try, and refused in one line where they are damaged."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Gavel reader on files made here in both documented forms, then on the real samples."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

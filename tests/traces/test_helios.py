@@ -1,7 +1,5 @@
 """The Helios readers on files made here in the documented formats, then on the real samples."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

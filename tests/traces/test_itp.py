@@ -1,7 +1,5 @@
 """The ITP reader on files made here in the documented formats, then on the real samples."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections import Counter

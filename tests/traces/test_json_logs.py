@@ -1,7 +1,5 @@
 """Logs in JSON: sacct, kubectl and Batsim, in the forms of their versions, written here by hand."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

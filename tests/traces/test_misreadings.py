@@ -1,7 +1,5 @@
 """Tables that a careless reader gets wrong without noticing: read rightly, or refused in a line."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import tracemalloc

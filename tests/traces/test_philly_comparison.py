@@ -1,7 +1,5 @@
 """A comparison on real jobs has to tell solvers apart: not every ratio may be 1."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

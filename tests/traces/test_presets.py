@@ -1,7 +1,5 @@
 """Readers of published tables by their documented columns; the rows are made up here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What holds of every reader, on files written in every format from the same rows."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """What a file looks like, and what is wrong with it: each form by a line made up here."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

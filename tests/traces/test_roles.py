@@ -1,7 +1,5 @@
 """What a column means follows from its values too; and what two readings explain is asked."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence

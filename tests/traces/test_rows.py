@@ -1,7 +1,5 @@
 """What logs say of their jobs besides the jobs: where they stand, and when they ran."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

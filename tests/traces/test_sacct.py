@@ -1,7 +1,5 @@
 """The sacct reader on files made here in the documented format."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

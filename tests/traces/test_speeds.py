@@ -1,7 +1,5 @@
 """Tables of speeds: three forms, what is refused, and Gavel's jobs with them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The SWF reader on logs made here in the documented format."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A trace accounts for every row; reader names lead to readers."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

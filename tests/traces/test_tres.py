@@ -1,7 +1,5 @@
 """Slurm's resources: what counts as GPUs, the same in every reader."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows that no reader of a table may take: counted by reason, or refused with place and rule."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is written reads the same, in each format and for any trace."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """AlloX: users behind first, the driver as by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

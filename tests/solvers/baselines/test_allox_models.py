@@ -1,7 +1,5 @@
 """AlloX on several GPU models: each decision is a least matching, and waits where that pays."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

@@ -1,7 +1,5 @@
 """Chronus: admission against brute force, leases, the profiler, and nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Gavel's programs of time fractions: each re-solve is worth what another program finds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GENIE: waiting allowances, the lowest class, and gangs that stretch."""
 
-from __future__ import annotations
-
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric

@@ -1,7 +1,5 @@
 """HiveD: buddy cells against brute force, its guarantee, and runs by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

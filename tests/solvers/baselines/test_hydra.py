@@ -1,7 +1,5 @@
 """Hydra: classes, and the shortest first."""
 
-from __future__ import annotations
-
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.unisched.hydra import Hydra

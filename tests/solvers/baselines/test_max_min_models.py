@@ -1,7 +1,5 @@
 """Max-min fairness on several GPU models: the program of classes, and leases that follow it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Optimus: cycles, remaining times, and GPUs by marginal gain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

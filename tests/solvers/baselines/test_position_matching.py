@@ -1,7 +1,5 @@
 """AlloX's matching equals other solvers on small cases and proves itself on large ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

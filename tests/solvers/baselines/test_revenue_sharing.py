@@ -1,7 +1,5 @@
 """Gandiva_fair and HiveD as baselines of IRMP: shares slot by slot, by hand and in general."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from crowds import crowd
 from few import each_seed
 from gangsched.analysis.driving.check import violations

@@ -1,7 +1,5 @@
 """Themis: the auction against brute force, who bids, and runs by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """3Sigma: distributions, utilities, and plans against brute force."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

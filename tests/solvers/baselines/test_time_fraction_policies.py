@@ -1,7 +1,5 @@
 """Gavel's policies on the driver: closed forms equal the programs, leases follow the fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Value density: its plan, order and places against plain references, and what it may not know."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

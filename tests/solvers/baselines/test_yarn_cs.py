@@ -1,7 +1,5 @@
 """YARN-CS: whole quotas, queues by user, nothing lent."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
