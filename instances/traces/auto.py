@@ -14,7 +14,6 @@ from dataclasses import replace
 from importlib.resources import files
 from inspect import signature
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -102,7 +101,9 @@ def recognise(path: str | Path) -> Recognised:
         text = decoder.decode(raw, final=len(raw) < HEAD)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
-    lines = [line for line in islice(StringIO(text, newline=None), 50) if line.strip()]
+    lines = [line for line in StringIO(text, newline=None) if line.strip()]
+    comments = next((i for i, line in enumerate(lines) if not line.startswith((";", "#"))), 0)
+    lines = lines[max(comments - 40, 0) :][:50]
     if not lines:
         raise ValueError(f"{path}: line 1: the file is empty")
     found = next(_reasons(lines))

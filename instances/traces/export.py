@@ -251,9 +251,10 @@ def csv_table(
     told = re.fullmatch(r"sep=(.)", top.strip())
     head = [] if told else [top]
     head += (line for _, line in islice(lines, 49))
-    delimiter = delimiter or (told[1] if told else _delimiter(head))
-    rest = chain(head, (line for _, line in lines))
-    rows = _rows(reading, rest, delimiter, before + (told is not None))
+    above = _above(head)
+    delimiter = delimiter or (told[1] if told else _delimiter(head[above:]))
+    rest = chain(head[above:], (line for _, line in lines))
+    rows = _rows(reading, rest, delimiter, before + (told is not None) + above)
     first, found = next(rows, ("line 1", []))
     if names and not set(names) & set(found):
         rows = chain([(first, found)], rows)
@@ -275,6 +276,18 @@ def csv_table(
         for i, _, keep in columns:
             keep(fields[i])
     return ExportTable(reading, places, names, texts)
+
+
+def _above(lines: Sequence[str]) -> int:
+    """How many lines stand above the names of columns: comments, and titles of one field."""
+    fields = [re.split(r"[,;\t|]", line.strip()) for line in lines]
+    for i, own in enumerate(fields[:-1]):
+        below = next((later for later in fields[i + 1 :] if later != [""]), [])
+        comment = own[0].startswith("#") and len(own) != len(below)
+        title = len({*own} - {""}) <= 1 < len(below)
+        if not (comment or title):
+            return i
+    return 0
 
 
 def _delimiter(lines: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
@@ -67,6 +67,10 @@ NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
 WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {role: frozenset(own.get("words", "").split()) for role, own in _DATA.items()}
 )
+#: of each role, words that rule out one that has only one of those words
+NOT: Mapping[str, frozenset[str]] = MappingProxyType(
+    {role: frozenset(own.get("not", "").split()) for role, own in _DATA.items()}
+)
 ROLES: tuple[str, ...] = tuple(NAMES)
 CLOCKS = ("submit", "start", "end")
 #: columns of :func:`write_trace` by role
@@ -99,13 +103,9 @@ SLURM: Mapping[str, Sequence[str]] = MappingProxyType(
 RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 #: limits that are none
 UNLIMITED = frozenset(("UNLIMITED", "Partition_Limit", "INFINITE", "INVALID"))
-#: words of columns that are about GPUs and do not count them
-NO_COUNT = frozenset(
-    (
-        *("util", "utilization", "utilisation", "usage", "percent", "pct", "load", "power"),
-        *("memory", "mem", "hours", "hour", "h", "min", "seconds", "s", "ms", "time", "milli"),
-        *("type", "model", "name", "id", "ids", "index", "cost", "price", "spec", "kind", "class"),
-    )
+#: words of columns of times that say nothing
+IDLE = frozenset(
+    ("job", "jobs", "the", "time", "date", "at", "on", "ts", "timestamp", "datetime", "utc", "gmt")
 )
 SAMPLED = 2000  #: rows on which readings are compared
 TIE = 0.5  #: readings that are worth this little less are others of the same worth
@@ -113,6 +113,8 @@ IMPOSSIBLE = 20.0  #: what it costs if no row can have such a run time, or wait
 DISORDERED = 6.0  #: what it costs if one time is after another in all rows
 FEW = 0.01  #: share of rows in which two readings may differ
 LONGEST = 60 * 86_400.0  #: run times without a unit that are mostly longer may be of another unit
+WEEK = 7 * 86_400.0  #: most runs and waits are shorter, where their unit follows from that
+MANY = 3  #: so many whole seconds in milliseconds are no chance
 
 
 @dataclass(frozen=True)
@@ -186,18 +188,17 @@ def named_column(table: ExportTable, role: str, text: str) -> tuple[str, str]:
 # --- names ---------------------------------------------------------------------------------------
 
 
+@cache
 def _worth(role: str, name: str) -> float:
     """What a column's name says for a role: 3, 2, 1 or nothing."""
-    plain, unit = name_and_unit(name)
+    (plain, unit), words = name_and_unit(name), words_of(name)
     if unit is not None and role not in TIMED:
         return 0.0
+    spelled = {plain, name_and_unit(" ".join(w for w in words if w not in IDLE))[0]}
     for worth, tier in zip((3.0, 2.0, 1.0), NAMES[role], strict=False):
-        if plain in tier:
+        if (spelled if role in TIMED else {plain}) & {*tier}:
             return worth
-    words = set(words_of(name))
-    if not words & WORDS[role] or (role == "gpus" and (words & NO_COUNT or "per" in words)):
-        return 0.0
-    return 1.0
+    return 1.0 if WORDS[role] & {*words} and not NOT[role] & {*words} else 0.0
 
 
 def _rank(role: str, name: str) -> tuple[float, int]:
@@ -362,7 +363,10 @@ class _Choice:
 
     def _usual(self) -> float:
         """The unit of the times where they are numbers of one unit, else seconds."""
-        told = {found.unit for found in self.clocks.values() if found and found.unit}
+        named = {n for n in self.clocks if any(_worth(role, n) for role in CLOCKS)}
+        named |= {self.chosen[role] for role in CLOCKS if role in self.chosen}
+        clocks = (found for name, found in self.clocks.items() if name in named)
+        told = {found.unit for found in clocks if found and found.unit}
         return told.pop() if len(told) == 1 else 1.0
 
     def _times(self) -> None:
@@ -440,8 +444,10 @@ class _Choice:
 
     def _value(self, made: Mapping[str, NumberColumn | None]) -> float:
         """What a reading is worth."""
-        names = sum(_worth(role, c.column.name) or 1.0 for role, c in made.items() if c)
-        worth = names
+        worth = sum(_worth(role, c.column.name) or 1.0 for role, c in made.items() if c)
+        duration = made["duration"]
+        if duration and _worth("limit", duration.column.name):  # if others are as good, a limit
+            worth -= 3 * TIE
         for name, broken, equal in self._relations(made):
             if len(broken):
                 cost = IMPOSSIBLE if "<=" not in name else DISORDERED
@@ -506,11 +512,12 @@ class _Choice:
         lacking = []
         for role, others in (("submit", ("start",)), ("duration", ("end",))):
             found = [(own, name) for own in (role, *others) for name in self.free(own)]
+            found = [(own, name) for own, name in found if _worth(own, name) >= 2]
             broken = [self.errors[key] for key in found if key in self.errors]
             if broken and len(broken) == len(found):
                 raise broken[0]
             lacking += [] if found else [role]
-        broken = [*self.errors.values()]
+        broken = [error for key, error in self.errors.items() if _worth(*key) >= 2]
         if broken and not lacking:
             raise broken[-1]
         raise missing(self.table, lacking or ["duration"])
@@ -534,7 +541,8 @@ class _Choice:
             with np.errstate(invalid="ignore"):
                 late = found.array > start.array + found.step + start.step
                 sooner = found.array < start.array - 1
-            if found.utc != start.utc or (late.mean() <= 0.05 and sooner.any()):
+            comparable = found.utc == start.utc or _worth("submit", name)
+            if comparable and late.mean() <= 0.05 and sooner.any():
                 raise self.ask(
                     f"is {name!r} the submission? It comes before {start.column.name!r}: say "
                     f"columns='submit={name}', or 'submit=' if it is not"
@@ -546,32 +554,37 @@ class _Choice:
                 )
 
     def _plausible(self) -> None:
-        """Ask about run times whose unit nothing tells, where that makes most jobs impossible."""
-        found = self.read.get("duration")
-        if found is None or found.unit is not None or "as no unit is told" not in found.form:
-            return
-        runs = found.array[found.array > 0]
+        """Ask about spans whose unit nothing tells, where most jobs were impossible in it."""
+        for role in SPANS:
+            found = self.read.get(role)
+            if found is None or "as no unit is told" not in found.form:
+                continue
+            runs = found.array[found.array > 0]
+            usual = self._usual()
+            typical = float(np.median(runs)) if len(runs) else 0.0
+            if not typical or (usual == 1.0 and self._short(role, runs, typical)):
+                continue
+            units = [] if usual == 1 else [u for u in (usual, 1.0) if _usually(runs / usual * u)]
+            whole = usual < 1 and len(runs) >= MANY and not np.any(np.round(runs, 9) % 1)
+            if len(units) == 2 and whole:  # such as 90000, 120000: whole seconds in milliseconds
+                units = [usual]
+            name = found.column.name
+            if len(units) != 1:
+                raise self.ask(
+                    f"the unit of {name!r} is not told, and half of them would be longer than "
+                    f"{typical:,.3g} s: say columns='{role}={name}:s', or :ms, :min, :h"
+                )
+            read = durations(self.column(role, name), (), units[0])
+            form = f"{read.form}, as no unit is told, as most jobs are possible then"
+            self.read[role] = replace(read, form=form, unit=None)
+
+    def _short(self, role: str, runs: Floats, typical: float) -> bool:
+        """Whether runs in seconds are possible: shorter than months, and than most of the log."""
         clock = self.read.get("submit") or self.read["start"]
         known = clock.array[~np.isnan(clock.array)]
-        if not len(runs):
-            return
-        typical, span = float(np.median(runs)), float(np.ptp(known)) if len(known) else 0.0
-        usual = self._usual()
-        if usual != 1.0:  # two units may be meant; most jobs have to be possible in one of them
-            fits = [u for u in (usual, 1.0) if 1.0 <= typical / usual * u <= max(span, 86_400.0)]
-            if len(fits) == 1:
-                column = self.column("duration", found.column.name)
-                read = durations(column, (), fits[0])
-                how = "as most jobs are possible then"
-                self.read["duration"] = replace(read, form=f"{read.form}, {how}", unit=None)
-                return
-        elif typical <= LONGEST and not (len(runs) >= 20 and typical > 100 * span > 0):
-            return
-        name = found.column.name
-        raise self.ask(
-            f"the unit of {name!r} is not told, and half of the runs would be longer than "
-            f"{typical:,.0f} s: say columns='duration={name}:s', or :ms, :min, :h"
-        )
+        span = float(np.ptp(known)) if len(known) else 0.0
+        long = len(runs) >= 20 and typical > 100 * span > 0
+        return role == "wait" or (typical <= LONGEST and not long)
 
     def _notes(self, columns: Mapping[str, NumberColumn | None]) -> None:
         """Keep what the reading was checked by."""
@@ -783,6 +796,12 @@ def _possible(found: NumberColumn) -> NumberColumn:
         if value is not None and abs(value) > MOST_SECONDS:
             raise found.column.error(i, f"is above {MOST_SECONDS:,} s")
     return found
+
+
+def _usually(runs: Floats) -> bool:
+    """Whether some times are those of jobs: most from a second to a week, few in no time."""
+    few, typical, most = np.quantile(runs, (0.1, 0.5, 1.0))
+    return bool(few >= 0.05 and 1 <= typical <= WEEK and most <= LONGEST)
 
 
 def _less(later: NumberColumn | None, sooner: NumberColumn | None) -> Floats | None:

@@ -58,7 +58,8 @@ FORMS = (
     "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
     "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M",
     "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S",
-    "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S",
+    "%b %d %Y %H:%M:%S", "%b %d %H:%M:%S %Y", "%b %d, %Y %H:%M:%S",
+    "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S",
 )  # fmt: skip
 #: dates of 1990 to 2100 without signs between their parts: 20240131, 202401311345
 COMPACT = re.compile(
@@ -207,7 +208,8 @@ class NumberColumn:
 
 def words_of(name: str) -> list[str]:
     """The words and numbers of a column's name, in small letters."""
-    return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(?i)(gpus?)\s*/", r"\1 per ", name))
+    return re.findall(r"[a-z]+|\d+", name.lower())
 
 
 def name_and_unit(name: str) -> tuple[str, float | None]:
@@ -293,6 +295,7 @@ def _numeric_times(column: TextColumn, unit: float | None) -> NumberColumn:
 
 
 def _iso(text: str) -> datetime:
+    text = re.sub(r"(?<=[+-]\d{4}) [A-Z]{3,5}$", "", text)  # as Go has it: +0100 CET
     text = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
     text = re.sub(r"^(\d{8})(?=\d)", r"\1T", text.removesuffix(".0"))
     return datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", text))
@@ -368,8 +371,8 @@ def durations(
     told = unit = unit or name_and_unit(column.name)[1]
     if unit is None:
         unit = unit_of(numbers, spans)
-        how = ", as the times have it" if unit not in (None, 1.0) else ""
-        unit, how = unit or usual, how or ", as no unit is told"
+        how = ", as no unit is told" if unit is None else ", as the times have it"
+        unit = unit or usual
     digits = 0 if unit > 1 else 9  # hours and the like were rounded when they were written
     found = [None if n is None else round(n * unit, digits) for n in numbers]
     step = max(_decimal_step(column.plain, unit), _even_step(found))

@@ -40,6 +40,16 @@ def roles(trace: Trace) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=([^,(]+?)(?: \(|,|$)", note))
 
 
+def test_lines_above_the_names_are_left_aside(tmp_path: Path) -> None:
+    read(tmp_path, BASE)
+    path = tmp_path / "log.csv"
+    for above in ("# exported by ann, 3 jobs\n\n", "Jobs of March;;;;;\n;;;;;\n", "Jobs\n"):
+        (tmp_path / "above.csv").write_text(above + path.read_text())
+        assert plain(read_csv(tmp_path / "above.csv")) == JOBS
+    (tmp_path / "above.csv").write_text("#" + path.read_text())
+    assert plain(read_csv(tmp_path / "above.csv")) == JOBS
+
+
 #: columns that are added to (or, if None, taken from) the base, and a role that one of them has
 READ: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, str]]] = {
     "a wall time above end - start is a limit": (
@@ -88,6 +98,38 @@ READ: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, str]]] = 
         {"duration": ["2232", "1800", "1200"]},
         {"end": "end_time"},
     ),
+    "a wait of nothing beside a start of another name": (
+        {"reserved": ["0", "0", "0"], "start_time": None, "job start": BASE["start_time"]},
+        {"start": "job start"},
+    ),
+    "a wall time used is a run time": (
+        {"Walltime Used": ["36:37", "30:00", "10:00"]},
+        {"duration": "Walltime Used"},
+    ),
+    "a wall time beside what it took is a limit": (
+        {"end_time": None, "took_s": ["2197", "1800", "600"], "walltime": ["2h", "1h", "1h"]},
+        {"duration": "took_s", "limit": "walltime"},
+    ),
+    "time in a queue, and none of its places": (
+        {
+            "submit_time": None,
+            "Time In Queue": ["35", "0", "600"],
+            "queue position": ["0", "9", "1"],
+        },
+        {"wait": "Time In Queue"},
+    ),
+    "people before queues": (
+        {"owner": None, "user email": BASE["owner"], "queue": ["x", "x", "y"]},
+        {"user": "user email", "queue": "queue"},
+    ),
+    "GPUs by the node, with a stroke": (
+        {"num_gpus": None, "GPUs/node": ["4", "2", "4"], "nodes": ["1", "1", "2"]},
+        {"gpus_per_node": "GPUs/node", "nodes": "nodes"},
+    ),
+    "times as LSF has them": (
+        {"end_time": ["Mar 01 08:37:12 2024", "Mar 01 08:40:00 2024", "Mar 01 08:40:00 2024"]},
+        {"end": "end_time"},
+    ),
     "run times with dates left aside": (
         {"created": ["3", "2", "1"], "elapsed": ["36:37", "30:00", "10:00"]},
         {"duration": "elapsed"},
@@ -102,7 +144,9 @@ def test_values_decide_what_names_suggest(
     columns = {name: texts for name, texts in {**BASE, **changes}.items() if texts is not None}
     trace = read(tmp_path, columns)
     assert plain(trace) == JOBS
-    assert [(row.start, row.end) for row in trace.rows] == [(35, 2232), (600, 2400), (1800, 2400)]
+    assert [row.start for row in trace.rows] == [35, 600, 1800]
+    ends = [] if changes.get("end_time", "") is None else [2232, 2400, 2400]
+    assert [row.end for row in trace.rows if row.end is not None] == ends
     assert roles(trace).items() >= wanted.items()
     assert trace.submitted
 
@@ -299,7 +343,7 @@ def test_a_unit_that_is_stated_holds(tmp_path: Path, unit: str, scale: float) ->
 
 def test_milliseconds_beside_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    rows = [f"j{i},1,{1_714_550_000_000 + 60_000 * i},{90_000 + i}" for i in range(9)]
+    rows = [f"j{i},1,{1_714_550_000_000 + 60_000 * i},{90_000 + 1000 * i}" for i in range(9)]
     path.write_text("\n".join(["id,gpus,submit,duration", *rows]))
     assert [job.work for job in read_csv(path).jobs][:2] == [90, 91]
     seconds = [f"j{i},1,{1_714_550_000_000 + 60_000 * i},{900 + i}" for i in range(9)]
