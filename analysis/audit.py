@@ -483,7 +483,7 @@ def _pods(jobs: Sequence[Job], cluster: Cluster) -> Iterator[_Group]:
                 wide="more pods than nodes have room for" if room else "a pod wider than any node",
                 crowded=f"more {name} at once than nodes have room for",
                 wanted=f"demand over capacity of nodes for {name}",
-                unit=f"places for {name}",
+                unit=f"places of {pod} GPUs on one node",
                 hours="pod hours",
             )
 
@@ -693,11 +693,12 @@ def _in_use(log: _Log, group: _Group) -> Iterator[Finding]:
     found = _crowded(log, group, np.array(runs, dtype=np.int64))
     if found is None:
         return
-    shorter = [(j, start, end - log.hour(start, end), *rest) for j, start, end, *rest in runs]
-    if shorter == runs:
-        yield found
-        return
-    sure = _crowded(log, group, np.array([r for r in shorter if r[1] < r[2]], dtype=np.int64))
+    hours = np.array([log.hour(start, end) for _, start, end, *_ in runs])
+    sure = _crowded(log, group, np.array(runs, dtype=np.int64)[hours == 0])
+    if sure is None and hours.any():  # those on either side of it may be an hour apart
+        shorter = [(j, start, end - HOUR, *rest) for j, start, end, *rest in runs]
+        left = [run for run in shorter if run[1] < run[2]]
+        sure = _crowded(log, group, np.array(left, dtype=np.int64))
     yield sure or replace(found, text=f"{found.text}, {AUTUMN}", proof=None)
 
 

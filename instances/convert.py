@@ -62,6 +62,8 @@ class LogTimes(Sequence[Ran]):
         Whether the log tells when jobs were submitted.
     doubts : tuple of str
         What had to be assumed to read the log.
+    origin : str or None
+        Wall-clock text of time 0, as of a trace.
 
     Examples
     --------
@@ -74,12 +76,14 @@ class LogTimes(Sequence[Ran]):
     steps: Mapping[str, float] = field(default_factory=dict)
     submitted: bool = True
     doubts: tuple[str, ...] = ()
+    origin: str | None = None
 
     @classmethod
-    def of(cls, trace: Trace, ran: Iterable[Ran]) -> LogTimes:
-        """Return the times of jobs of a trace."""
-        unknown = [] if trace.submitted else [UNSUBMITTED]
-        return cls(tuple(ran), trace.steps, trace.submitted, (*trace.doubts, *unknown))
+    def of(cls, trace: Trace, ran: Iterable[Ran], start: int) -> LogTimes:
+        """Return the times of jobs of a trace, from a second of it on."""
+        doubts = trace.doubts if trace.submitted else (*trace.doubts, UNSUBMITTED)
+        origin = _shifted_origin(trace.origin, start)
+        return cls(tuple(ran), trace.steps, trace.submitted, doubts, origin)
 
     def step(self, name: str) -> float:
         """Seconds that a true value lies less than from what is written."""
@@ -210,14 +214,13 @@ def to_instance(
             ]
         ),
     )
+    ran = [_times(rows[job.id], start or 0) for job in taken] if rows else []
     name = trace.name if not text else f"{trace.name}-{start or 0}-{'' if end is None else end}"
     return Conversion(
         instance=Instance(cluster, tuple(taken), users, name=name),
         rejected=rejected,
         notes=notes,
-        times=LogTimes.of(
-            trace, [_times(rows[job.id], start or 0) for job in taken] if rows else ()
-        ),
+        times=LogTimes.of(trace, ran, start or 0),
     )
 
 

@@ -30,7 +30,7 @@ from ...instances.model import Cluster, Instance, Node, gpus_by_model
 from ...instances.traces import LogRow, ReadReport, Trace
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
-from ..audit import audit
+from ..audit import AUTUMN, audit
 from ..driving.drive import columns_of
 from ..driving.metrics.jobs import fair_times
 from ..driving.run import EventKind, Events, Ints, Records, Run
@@ -66,18 +66,21 @@ def unrecorded(instance: Instance[Any], log: LogTimes) -> str:
         if jobs
     ]
     if not found:
-        rows = [LogRow(f"job {job.id!r}", j, *ran) for j, (job, ran) in enumerate(pairs)]
-        order = sorted(range(len(rows)), key=lambda j: instance.jobs[j].release)
+        order = sorted(range(len(pairs)), key=lambda j: pairs[j][0].release)
         trace = Trace(
-            name=instance.name, jobs=tuple(instance.jobs[j] for j in order),
-            rows=tuple(rows[j] for j in order), steps=log.steps, report=ReadReport(read=len(rows)),
-        )  # fmt: skip
-        rules_of_times = {"start", "end", "in use"}
-        found = [
-            f"log and cluster contradict each other, see an audit: {str(one).partition(': ')[2]}"
-            for one in audit(trace, instance.cluster).proved
-            if one.proof is not None and one.proof["rule"] in rules_of_times
-        ]
+            name=instance.name,
+            jobs=tuple(pairs[j][0] for j in order),
+            rows=tuple(LogRow(f"job {pairs[j][0].id!r}", j, *pairs[j][1]) for j in order),
+            steps=log.steps,
+            origin=log.origin,
+            report=ReadReport(read=len(pairs)),
+        )
+        for one in audit(trace, instance.cluster).findings:
+            text = f"see an audit: {str(one).partition(': ')[2]}"
+            if one.proof is not None and one.proof["rule"] in ("start", "end", "in use"):
+                found.append(f"log and cluster contradict each other, {text}")
+            elif AUTUMN in one.text:
+                found.append(f"times of the log may be an hour apart from what they say, {text}")
     return "; ".join(found)
 
 

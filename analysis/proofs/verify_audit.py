@@ -216,16 +216,19 @@ def _breaks(proof: Mapping[str, Any], job: Job, row: LogRow | None, said: _Said)
 def _verify_in_use(proof: Mapping[str, Any], said: _Said) -> None:
     """The jobs that are named surely ran at once, for longer than all of them may have paused."""
     room, second, held, paused = said.room(proof), _whole(proof, "second"), 0, 0
-    begin, end = second, second
-    for k, (job, row) in enumerate(said.named(proof)):
-        need, ran = said.need(proof, job), _ran(_work(job), row, said)
-        if need < 1 or ran is None or not ran[0] <= second <= ran[1]:
+    runs = [(job, _ran(_work(job), row, said)) for job, row in said.named(proof)]
+    hour = max((said.hour(ran[0], ran[1] + 1) for _, ran in runs if ran is not None), default=0)
+    begins, ends = [], []
+    for job, ran in runs:
+        need = said.need(proof, job)
+        if need < 1 or ran is None or not ran[0] <= second <= ran[1] - hour:
             raise InvalidCertificate(f"audit: job {job.id!r} need not count at second {second}")
-        begin, end = (max(begin, ran[0]), min(end, ran[1])) if k else ran[:2]
+        begins.append(ran[0])
+        ends.append(ran[1] - hour)
         held, paused = held + need, paused + ran[2]
     if room is None or held <= room:
         raise InvalidCertificate(f"audit: {held} at second {second} are not above {room}")
-    if paused > end - begin:
+    if paused > min(ends) - max(begins):
         raise InvalidCertificate(f"audit: {paused} s of pauses may hide at second {second}")
 
 
@@ -246,7 +249,7 @@ def _ran(work: int | None, row: LogRow | None, said: _Said) -> tuple[int, int, i
     else:
         end = row.end or 0
         first, last = end + ends - (work - works), end - ends
-    return first, last - said.hour(first, last + 1), max(pause, 0)
+    return first, last, max(pause, 0)
 
 
 def _verify_overload(proof: Mapping[str, Any], said: _Said) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from typer.testing import CliRunner
@@ -66,6 +68,47 @@ def test_nothing_is_proved_of_what_rounding_explains(group: int, tmp_path: Path)
         assert gs.audit(trace, log.cluster, quotas=log.quotas).proved == (), seed
         wrong += bool(gs.audit(replace(trace, steps={}), log.cluster, quotas=log.quotas).proved)
     assert wrong > 40  # as logs of seconds they could not be
+
+
+ZONES = {
+    "America/New_York": datetime(2024, 11, 3, 6), "Europe/Berlin": datetime(2024, 10, 27, 1),
+    "Australia/Sydney": datetime(2025, 4, 5, 16), "America/Santiago": datetime(2025, 4, 6, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_nothing_is_proved_of_a_clock_that_was_set_back(zone: str) -> None:
+    """Clean logs around the hour that comes twice, in local time of a zone that is not named."""
+    wrong = 0
+    for seed in range(12):
+        log, rng = clean_log(seed), random.Random(seed)
+        middle = log.rows[rng.randrange(len(log.rows))]["start"]
+
+        def local(row: Row, name: str, middle: float = middle) -> int:
+            """Seconds of the local clock since 1970."""
+            moment = ZONES[zone] + timedelta(seconds=math.floor(row[name] - middle))
+            clock = moment.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+            return int((clock - datetime(1970, 1, 1)).total_seconds())
+
+        rows = sorted(log.rows, key=lambda row: local(row, "submit"))
+        first = local(rows[0], "submit")
+        jobs, ran = [], []
+        for i, row in enumerate(rows):
+            at = {name: local(row, name) - first for name in TIMES[:3]}
+            jobs.append(
+                Job(
+                    id=row["id"], user=row["user"], pin=row["model"], gpus=row["gpus"],
+                    release=at["submit"], work=max(math.ceil(row["duration"]), 1),
+                )
+            )  # fmt: skip
+            known = (at["start"], None), (None, at["end"]), (at["start"], at["end"])
+            ran.append(LogRow(f"line {i + 2}", i, *known[i % 3]))
+        origin = str(datetime(1970, 1, 1) + timedelta(seconds=first))
+        for text in (origin, None):
+            found = gs.audit(trace_of(jobs, ran, {}, origin=text), log.cluster, quotas=log.quotas)
+            wrong += bool(found.proved) and text is None
+            assert not (found.proved and text), (seed, found)
+    assert wrong
 
 
 @pytest.mark.parametrize("step", [1, 60, 360, 3_600])

@@ -243,6 +243,15 @@ def test_models_that_the_log_names_count_apart() -> None:
     assert "more GPUs of 'b' in use than there are: 6 of 4 at second 6" in found.unrecorded
 
 
+def test_an_hour_of_autumn_is_no_contradiction_and_no_row() -> None:
+    instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=6_600)])
+    log = LogTimes([(10, 3_010)], origin="2024-11-03 00:30:00")
+    found = gs.replay(instance, ["fifo"], times=log)
+    assert found.unrecorded.startswith("times of the log may be an hour apart from what they say")
+    sure = gs.replay(instance, ["fifo"], times=replace(log, origin="2024-11-03 00:30:00 UTC"))
+    assert sure.unrecorded.startswith("log and cluster contradict each other")
+
+
 def test_nothing_of_the_log_is_drawn_on_nodes(tmp_path: Path) -> None:
     made = made_of(log_of(3), tmp_path)
     found = gs.replay(made.instance, ["fifo"], times=made.times)
