@@ -60,6 +60,7 @@ Spread = Annotated[bool, screen.option("replay.spread")]
 Effort = Annotated[str, screen.option("replay.effort")]
 Ledger = Annotated[bool, screen.option("replay.ledger")]
 Waits = Annotated[int | None, screen.option("replay.waits", screen.whole)]
+ByUser = Annotated[bool, screen.option("replay.by-user")]
 SaveRuns = Annotated[Path | None, screen.option("replay.save-runs")]
 Resume = Annotated[bool, screen.option("replay.resume")]
 Report = Annotated[Path, screen.option("report")]
@@ -92,6 +93,7 @@ def replay(
     effort: Effort = "quick",
     ledger: Ledger = False,
     waits: Waits = None,
+    by_user: ByUser = False,
     seed: screen.Seed = 0,
     save_runs: SaveRuns = None,
     resume: Resume = False,
@@ -130,7 +132,17 @@ def replay(
         found = _run(source, chosen, rules, kept, effort, ledger)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, context, kept, report=page, json=json, waits=waits, explain=explain)
+    _finish(
+        source,
+        found,
+        context,
+        kept,
+        report=page,
+        json=json,
+        waits=waits,
+        by_user=by_user,
+        explain=explain,
+    )
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -252,18 +264,23 @@ def _finish(
     report: Path | None,
     json: Path | None,
     waits: int | None,
+    by_user: bool,
     explain: bool,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
+    from ..analysis.show.user_table import user_rows
+
     console = screen.open_console(json)
     explained = found.waits(waits) if waits and found.rows else {}
+    users = user_rows(found) if by_user and found.rows else []
     try:
         _show(console, source, found, explain)
+        _show_users(console, found, users)
         _show_waits(console, found, explained)
         _show_commands(console, found, context)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
-            _write(source, found, explained, report=report, json=json)
+            _write(source, found, explained, users, report=report, json=json)
     folders = sorted({path.parent for path in kept.paths.values()})
     screen.say_written(console, report if found.rows else None, json, *folders)
     if kept.unsaved:
@@ -295,6 +312,17 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
         screen.say(console, line)
 
 
+def _show_users(console: Console, found: Any, rows: list[dict[str, Any]]) -> None:
+    from ..analysis.show.user_table import MOST_USERS, user_table
+
+    if rows:
+        console.print()
+        screen.show_table(console, screen.rich_table(user_table(found, rows)))
+        more = len({row["user"] for row in rows}) - MOST_USERS
+        if more > 0:
+            screen.say(console, f"{more} more users are in the file of --json", "dim")
+
+
 def _show_waits(console: Console, found: Any, waits: Mapping[str, Any]) -> None:
     from ..analysis.show.wait_table import wait_notes, wait_table
 
@@ -324,6 +352,7 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     changes |= dict.fromkeys(("json", "save_runs", "report", "waits"), None) | {
         "resume": False,
         "explain": False,
+        "by_user": False,
         "information": KNOWN,  # as the names say
     }
     if variant.free:
@@ -365,6 +394,7 @@ def _write(
     source: Source,
     found: Any,
     waits: Mapping[str, Any],
+    users: list[dict[str, Any]],
     *,
     report: Path | None,
     json: Path | None,
@@ -373,7 +403,8 @@ def _write(
     from ..analysis.show.wait_table import waits_to_dict
 
     if json is not None:
-        more = {"waits": waits_to_dict(found, waits)} if waits else {}
+        more: dict[str, Any] = {"waits": waits_to_dict(found, waits)} if waits else {}
+        more |= {"users": users} if users else {}
         source.save(json, "replay", found, **more)
     if found.rows and report is not None:
         write_replay_report(report, found, **source.about)
