@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..io import read_json, read_text
+from ..io import read_text
 from ..model import check_real
 from .speeds import Row, SpeedTable, read_speeds
 from .table import TextRow, TextTable, lines
@@ -49,10 +49,10 @@ def read_gavel(
         before the arrival), the same in every line.
     steps_per_second : str, Path or mapping
         Speed of each job type: a CSV with the columns job_type and steps_per_second, a mapping of
-        that meaning, or Gavel's ``simulation_throughputs.json``, where the speed also depends on
-        the GPUs of the job. It has to cover every job type of the trace. The seven-column traces
-        were made with speeds older than that JSON file. Twelve columns have run times, and need no
-        speeds; given, they count.
+        that meaning, or JSON as `speeds` takes it, such as Gavel's
+        ``simulation_throughputs.json``, where the speed also depends on the GPUs of the job. It has
+        to cover every job type of the trace. The seven-column traces were made with speeds older
+        than that JSON file. Twelve columns have run times, and need no speeds; given, they count.
     model : str
         GPU model of the job in ``simulation_throughputs.json``, and of the run times where `speeds`
         is given; Gavel made its traces with ``"v100"``. Not read otherwise.
@@ -185,7 +185,7 @@ def _lookup(speeds: Speeds, model: str) -> Lookup:
             for job_type, value in speeds.items()
         }
     elif read_text(speeds).lstrip().startswith("{"):
-        return _throughputs(speeds, model)
+        return _of_model(read_speeds(speeds), model)
     else:
         reading = Reading(speeds)
         table = {
@@ -193,23 +193,3 @@ def _lookup(speeds: Speeds, model: str) -> Lookup:
             for row in TextTable(reading, "job_type", "steps_per_second")
         }
     return lambda job_type, gpus: table.get(job_type)
-
-
-def _throughputs(path: str | Path, model: str) -> Lookup:
-    """Speeds of jobs that have their GPUs alone, from ``simulation_throughputs.json``."""
-    data = read_json(path)
-    table = data.get(model)
-    if not isinstance(table, dict):
-        raise ValueError(f"{path}: model={model!r} is not one of {', '.join(data)}")
-
-    def speed(job_type: str, gpus: int) -> float | None:
-        entry: Any = table.get(str((job_type, gpus)))  # as the program that wrote the keys did
-        if entry is None:
-            return None
-        alone = entry.get("null") if isinstance(entry, dict) else entry
-        try:
-            return check_real(f"{path}: {model}", f"{(job_type, gpus)}", alone)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
-
-    return speed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from ..io import text_lines
 from .trace import UNKNOWN, Reading, plain
@@ -85,10 +84,6 @@ class TextRow:
     def finite(self, name: str, text: str) -> float:
         """Return the number in a part of a field."""
         return self._reading.finite(self.place, name, text)
-
-    def time(self, name: str) -> datetime | None:
-        """Return a wall-clock time; None where it is unknown."""
-        return self._reading.time(self.place, name, self[name])
 
 
 class TextTable:
