@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.show.user_table import MOST_USERS, user_rows, user_table
 from gangsched.instances import Cluster, Instance, Job, User
 
@@ -23,7 +22,7 @@ def test_rows_of_users_are_means_over_their_jobs(seed: int) -> None:
     ]  # fmt: skip
     users = [User(name) for name in sorted({job.user for job in jobs})]
     instance = Instance(Cluster.of_sizes([4]), jobs, users=users)
-    found = replay(instance, ("fifo", "srtf"), effort="quick")
+    found = gs.replay(instance, ["fifo", "srtf"], effort="quick")
     rows = user_rows(found)
     assert [row["policy"] for row in rows] == sorted(row["policy"] for row in rows)
     for row in rows:
