@@ -23,8 +23,8 @@ from .model import (
     ParameterServerJob,
     RingJob,
     User,
+    among_themselves,
     gpus_by_model,
-    predecessors,
 )
 from .revenue import HOUR, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
@@ -203,7 +203,7 @@ def to_instance(
     rows = {job.id: row for job, row in zip(trace.jobs, trace.rows, strict=False)}
     if start:
         taken = [replace(job, release=job.release - start) for job in taken]
-    taken, freed = _after_each_other(taken, trace.jobs)
+    taken, freed = among_themselves(taken, trace.jobs)
     text = _window_text(window)
     notes = (
         f"{trace.name}: {count:,} of the {len(inside):,} jobs{text}, {len(rejected):,} rejected",
@@ -222,16 +222,6 @@ def to_instance(
         notes=notes,
         times=LogTimes.of(trace, ran, start or 0),
     )
-
-
-def _after_each_other(kept: list[Job], every: Sequence[Job]) -> tuple[list[Job], int]:
-    """Jobs that wait for one another only, and how many waited for others."""
-    if not any(job.after for job in kept):
-        return kept, 0
-    ids = {job.id for job in kept}
-    after = predecessors(every, ids)
-    freed = sum(not ids.issuperset(job.after) for job in kept)
-    return [replace(j, after=after[j.id]) if j.after else j for j in kept], freed
 
 
 def _times(row: LogRow, start: int) -> tuple[int | None, int | None]:
@@ -342,7 +332,7 @@ def without(
             release=job.release - shift,
             after=tuple(ids[id] for id in job.after),
         )
-        for job in _after_each_other(kept, trace.jobs)[0]
+        for job in among_themselves(kept, trace.jobs)[0]
     ]
     rows = [row for row, reason in zip(trace.rows, reasons, strict=False) if not reason]
     order = {number: k for k, number in enumerate(sorted(row.number for row in rows))}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Generic, TypeVar
 
 from .check import check_real as check_real
@@ -301,6 +301,16 @@ def predecessors(jobs: Iterable[Job], kept: Container[str]) -> dict[str, tuple[s
                 ahead[p] = None
         found[id] = tuple(p for p in ahead if p in kept)
     return found
+
+
+def among_themselves(kept: Sequence[J], every: Iterable[Job]) -> tuple[list[J], int]:
+    """Return jobs that wait for one another only, and how many of them waited for others too."""
+    if not any(job.after for job in kept):
+        return list(kept), 0
+    ids = {job.id for job in kept}
+    after = predecessors(every, ids)
+    freed = sum(not ids.issuperset(job.after) for job in kept)
+    return [replace(job, after=after[job.id]) if job.after else job for job in kept], freed
 
 
 def some_jobs(instance: Instance[J], jobs: Sequence[J]) -> Instance[J]:

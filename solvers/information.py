@@ -195,6 +195,11 @@ class _Setting:
         """Whether the policy takes all GPUs for equal."""
         return bool(getattr(self.policy, "one_model", False))
 
+    @property
+    def pods(self) -> bool:
+        """Whether the policy takes notice of pods."""
+        return bool(getattr(self.policy, "pods", True))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Profiled(_Setting):
@@ -373,6 +378,7 @@ class _Shown(Seen):
     def show(self, jobs: Ints | int) -> None:
         """Let jobs be seen, with their errors."""
         super().show(jobs)
+        self.columns["limit"][jobs] = 0  # it is to go by what it is told
         if self.error is not None:
             for j in np.atleast_1d(jobs).tolist():
                 self.factor[j] = self.error(self.instance.jobs[j])
@@ -619,7 +625,7 @@ class _DedicatedSession(_ProfiledSession):
     def unable(self, job: Job) -> str:
         """Why a job can never run in this session, or nothing."""
         sizes = self.sizes[: self.rest]
-        if place(job.gpus, sizes, sizes, spread=self.spread) is None:
+        if place(job.gpus, sizes, sizes, spread=self.spread, pod=job.pod) is None:
             text = f"job {job.id!r}: gpus={job.gpus}"
             if job.gpus > sum(sizes):
                 return f"{text} exceeds the {sum(sizes)} of the nodes that do not only profile"

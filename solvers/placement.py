@@ -19,6 +19,7 @@ def place(
     *,
     spread: bool = False,
     wanted: Counts | None = None,
+    pod: int = 0,
 ) -> Taken:
     """Return the GPUs to take on each node, or None where there is no room.
 
@@ -29,6 +30,9 @@ def place(
 
     `wanted` has the GPUs of each node that others would like to have of the free ones. Nodes are
     chosen then so that the fewest of them are taken; ties as above, without those that are wanted.
+
+    A gang of whole pods has each `pod` of its GPUs on one node, whatever the sizes: those with room
+    for the most pods, lowest numbers first, and the last pods on the node with the least room.
 
     Notes
     -----
@@ -42,15 +46,17 @@ def place(
     (None, {0: 2, 1: 1})
     >>> place(2, [4, 4], [4, 4], wanted=[3, 2])
     {1: 2}
+    >>> place(6, [3, 5, 2], [4, 8, 4], pod=2), place(6, [3, 3, 1], [4, 8, 4], pod=2)
+    ({1: 4, 2: 2}, None)
     """
+    if pod and gpus % pod == 0:
+        return _in_pods(gpus // pod, pod, free, fit=True)
     others = [0] * len(sizes) if wanted is None else wanted
     for size in sorted(set(sizes)):
         found = _on_one_size(gpus, free, sizes, size, others)
         if found is not None:
             return found
-    if spread and sum(free) >= gpus:
-        return _anywhere(gpus, free)
-    return None
+    return _in_pods(gpus, 1, free, fit=False) if spread else None
 
 
 def place_by_speed(
@@ -62,6 +68,7 @@ def place_by_speed(
     *,
     spread: bool = False,
     wanted: Counts | None = None,
+    pod: int = 0,
 ) -> Taken:
     """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
 
@@ -77,14 +84,15 @@ def place_by_speed(
     {0: 2}
     """
     if len(speeds) == 1:
-        return place(gpus, free, sizes, spread=spread, wanted=wanted) if speeds[0] else None
+        own = place(gpus, free, sizes, spread=spread, wanted=wanted, pod=pod)
+        return own if speeds[0] else None
     others = [0] * len(sizes) if wanted is None else wanted
     for g in sorted(range(len(speeds)), key=lambda g: (-speeds[g], g)):
         if not speeds[g]:
             return None
         nodes = [n for n, model in enumerate(models) if model == g]
-        own = [[column[n] for n in nodes] for column in (free, sizes, others)]
-        found = place(gpus, own[0], own[1], spread=spread, wanted=own[2])
+        there = [[column[n] for n in nodes] for column in (free, sizes, others)]
+        found = place(gpus, there[0], there[1], spread=spread, wanted=there[2], pod=pod)
         if found is not None:
             return {nodes[i]: taken for i, taken in found.items()}
     return None
@@ -122,11 +130,18 @@ def _on_one_size(gpus: int, free: Counts, sizes: Counts, size: int, wanted: Coun
     return taken
 
 
-def _anywhere(gpus: int, free: Counts) -> dict[int, int]:
-    taken = {}
-    for n in sorted(range(len(free)), key=lambda n: (-free[n], n)):
-        taken[n] = min(gpus, int(free[n]))
-        gpus -= taken[n]
-        if gpus == 0:
+def _in_pods(pods: int, pod: int, free: Counts, *, fit: bool) -> Taken:
+    """Where there is room for most, the last ones where there is least if they are to `fit`."""
+    room = {n: int(own) // pod for n, own in enumerate(free)}
+    if sum(room.values()) < pods:
+        return None
+    taken: dict[int, int] = {}
+    for n in sorted(room, key=lambda n: (-room[n], n)):
+        at = n
+        if fit and room[n] >= pods:
+            at = min((i for i in room if room[i] >= pods and i not in taken), key=lambda i: free[i])
+        taken[at] = min(room[at], pods) * pod
+        pods -= min(room[at], pods)
+        if not pods:
             break
     return taken

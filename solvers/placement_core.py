@@ -8,17 +8,30 @@ NONE = 2**62
 
 
 @inner
-def _fullest(free, nodes, found):
-    """The node with the most free GPUs that is not among the first so many; the first of equals."""
-    best = -1
+def place_in_pods(pods, pod, fit, free, nodes, parts):
+    """Where there is room for most, the last pods where there is least if they are to fit."""
+    most = room = found = 0
     for n in range(free.size):
-        if best < 0 or free[n] > free[best]:
-            taken = False
-            for k in range(found):
-                taken = taken or nodes[k] == n
-            if not taken:
-                best = n
-    return best
+        room += free[n] // pod
+        most = max(most, free[n] // pod)
+    if room < pods:
+        return 0
+    for level in range(most, 0, -1):
+        for n in range(free.size):
+            if free[n] // pod != level:
+                continue
+            best = n
+            for i in range(free.size if fit and level >= pods else 0):
+                if free[i] >= free[best] or free[i] // pod < pods:
+                    continue
+                if free[i] // pod < level or i > n:
+                    best = i
+            nodes[found], parts[found] = best, min(level, pods) * pod
+            found += 1
+            pods -= min(level, pods)
+            if pods == 0:
+                return found
+    return 0
 
 
 @inner
@@ -48,15 +61,4 @@ def place(gang, free, sizes, spread, nodes, parts):
                 nodes[found], parts[found] = best, rest
                 found += 1
             return found
-    there = 0
-    for n in range(free.size):
-        there += free[n]
-    if not spread or there < gang:
-        return 0
-    found = 0
-    while gang > 0:
-        best = _fullest(free, nodes, found)
-        nodes[found], parts[found] = best, min(gang, free[best])
-        gang -= parts[found]
-        found += 1
-    return found
+    return place_in_pods(gang, 1, False, free, nodes, parts) if spread else 0

@@ -157,7 +157,10 @@ class NotShown(RuntimeError):
 #: of a job that has not come: later than all others
 LATER = 2**62
 #: columns by job that a state shows under their own name: constant ones, and others
-CONSTANT = ("gpus", "work", "release", "visible", "user", "weight", "rank", "overhead", "migration")
+CONSTANT = (
+    *("gpus", "pod", "work", "limit", "release", "visible", "user", "weight", "rank"),
+    *("overhead", "migration"),
+)
 CHANGING = frozenset(
     ["starts", "first", "end", "since", "lease_end", "blocked", "profiled", "held_gpus", "speed"]
 )
@@ -300,11 +303,14 @@ class State:
     rules : Rules
     cluster : Cluster
     users : tuple of User
-    gpus, work, release, visible, user, weight : (jobs,) arrays
-        Constants of the jobs; `visible` is the first round at or after the release. `work` is the
+    gpus, pod, work, release, visible, user, weight : (jobs,) arrays
+        Constants of the jobs; `visible` is the first round at or after the release, and a job that
+        had to wait for others is released when the last of them ends. `work` is the
         ideal run time: only a policy that declares its `information` can read it, or `remaining`.
         That of a job with parameter servers is 0 until it starts, then the slots that it runs
         there.
+    limit : (jobs,) int array
+        Run times that users asked for; 0 for all, unless each job that can run has one.
     rank : (jobs,) int array
         Place by (release, number).
     overhead, migration : (jobs,) int arrays
@@ -721,6 +727,8 @@ class Policy(Protocol):
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
       refused on clusters with several GPU models.
+    - ``pods``: False for a policy that names nodes and takes no notice of pods; it is refused where
+      a consolidated place, or any place of those that gangs may have, can break some.
     - ``needs_ps``: True for one that starts jobs with parameter servers on nodes and servers of its
       choice. It is refused for other jobs, and others are for these.
     - ``under``: ``under(problem)`` returns the policy as it runs under the terms of a problem; a

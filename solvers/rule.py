@@ -45,6 +45,8 @@ class Rule:
         Whether jobs of each user wait, and are selected, on their own.
     remember : callable, optional
         (machine, session) to the machine with the memory of the rule.
+    able : callable, optional
+        (tables, rules) to whether it can decide for these jobs; where not, Python does.
     plan : callable, optional
         (tables, rules) to what the rule knows beside the machine, a named tuple of arrays.
     longer : callable, optional
@@ -62,6 +64,7 @@ class Rule:
     leases: bool = False
     by_user: bool = False
     remember: Callable[[Any, Any], Any] | None = None
+    able: Callable[[Any, Any], bool] | None = None
     plan: Callable[[Any, Any], Any] | None = None
     longer: Callable[[Any], Any] | None = None
     ask: Callable[[Any, Any, Any], None] | None = None

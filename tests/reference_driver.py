@@ -80,7 +80,10 @@ class Reference(Simulation):
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(tables.phase != Phase.REJECTED)
-        self.coming = [int(j) for j in able[np.lexsort((tables.rank[able], tables.visible[able]))]]
+        self.coming = [int(j) for j in able[np.argsort(tables.rank[able])]]
+        number = {job.id: j for j, job in enumerate(instance.jobs)}
+        every = [[number[id] for id in job.after] for job in instance.jobs]
+        self.after = [self._kept(every, j) for j in range(len(every))]
         self.waiting: list[int] = []  # by rank
         self.running: list[int] = []  # by rank
         self.held: dict[int, Nodes] = {}
@@ -92,6 +95,19 @@ class Reference(Simulation):
         self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
         self.now, self.rounds, self.decisions = -1, 0, 0
         self.fruitless = 0  # segments that ended without progress since something went on
+
+    def _kept(self, every: list[list[int]], j: int) -> set[int]:
+        """Whom j waits for; rejected jobs stand for those that they wait for."""
+        found: set[int] = set()
+        for i in every[j]:
+            rejected = self.book.phase[i] == Phase.REJECTED
+            found |= self._kept(every, i) if rejected else {i}
+        return found
+
+    def _comes(self, j: int) -> int | None:
+        """When j is released; None as long as it waits for others."""
+        ends = [int(self.book.end[i]) for i in self.after[j]]
+        return None if -1 in ends else max([self.instance.jobs[j].release, *ends])
 
     # --- checkpoints ---
 
@@ -123,7 +139,7 @@ class Reference(Simulation):
         book.ps = of_rows(data["ps"])
         self.shares.load(data["shares"])
         come = np.flatnonzero((book.phase != Phase.UNSEEN) & (book.phase != Phase.REJECTED))
-        self.seen.arrive(come[np.lexsort((book.rank[come], book.visible[come]))])
+        self.seen.arrive(come[np.argsort(book.rank[come])])
 
     # --- the rounds ---
 
@@ -152,12 +168,11 @@ class Reference(Simulation):
                 "without progress"
             )
         if self.now < 0:
-            return 0 if not self.skip else int(self.book.visible[self.coming[0]])
+            return 0 if not self.skip else self._next_release()
         if not self.skip:
             return self.now + self.rules.round_length
         times = [self.rules.round_up(self._finish(j)) for j in self.running]
-        if self.coming:
-            times.append(int(self.book.visible[self.coming[0]]))
+        times.append(self._next_release())
         if self._is_asked():
             times += self._changes()
         times = [time for time in times if time > self.now]
@@ -166,6 +181,11 @@ class Reference(Simulation):
                 f"policy {self.policy.name!r} leaves {len(self.waiting)} jobs waiting for ever"
             )
         return min(times)
+
+    def _next_release(self) -> int:
+        """The next round at which a job can come by itself; -1 if none is to come."""
+        rounds = [self.rules.round_up(self.instance.jobs[j].release) for j in self.coming]
+        return min((time for time in rounds if time > self.now), default=-1)
 
     def _is_asked(self) -> bool:
         return bool(self.waiting or (self.asked and self.running))
@@ -236,8 +256,16 @@ class Reference(Simulation):
 
     def _arrive(self) -> None:
         book, new = self.book, []
-        while self.coming and book.visible[self.coming[0]] <= self.now:
-            new.append(self.coming.pop(0))
+        for j in self.coming:
+            time = self._comes(j)
+            if time is not None and time <= self.now:
+                new.append(j)
+                book.release[j], book.visible[j] = time, self.now
+        new.sort(key=lambda j: (int(book.release[j]), j))
+        self.coming = [j for j in self.coming if j not in new]
+        if any(self.after):
+            come = int(np.count_nonzero(book.visible <= self.now)) - len(new)
+            book.rank[new] = np.arange(come, come + len(new))
         self.seen.arrive(np.array(new, dtype=np.int64))
         for j in new:
             self.shares.arrive(self.now, *self._kind(j))
@@ -503,7 +531,9 @@ class Reference(Simulation):
         number = int(book.gpus[j]) if gpus is None else gpus
         columns = (c.tolist() for c in (book.sizes, book.node_model, book.speeds[j]))
         room = book.free.tolist() if free is None else free
-        return place_by_speed(number, room, *columns, spread=self.rules.spread, wanted=wanted)
+        return place_by_speed(
+            number, room, *columns, spread=self.rules.spread, wanted=wanted, pod=int(book.pod[j])
+        )
 
     def _fits(self, nodes: Nodes) -> bool:
         return all(self.book.free[n] >= g for n, g in nodes.items())

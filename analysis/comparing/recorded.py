@@ -31,7 +31,7 @@ from ...instances.traces import LogRow, ReadReport, Trace
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 from ..audit import AUTUMN, audit
-from ..driving.drive import columns_of
+from ..driving.drive import SHARED, columns_of
 from ..driving.metrics.jobs import fair_times
 from ..driving.run import EventKind, Events, Ints, Records, Run
 from .regret import pool_of
@@ -141,7 +141,7 @@ def recorded_run(instance: Instance[Any], rejected: Mapping[int, str], log: LogT
         user_weight=np.array([user.weight for user in pooled.users] or [1.0]),
         records=Records(
             id=tuple(one.id for one in pooled.jobs),
-            **columns,
+            **{name: columns[name] for name in (*SHARED, "work")},
             visible=columns["release"],
             rejected=gone,
             first=whole(begin, -1),

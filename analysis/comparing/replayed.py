@@ -11,7 +11,7 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
-from ...instances.model import Instance
+from ...instances.model import Instance, Job
 from ...solvers.policy import Rules
 from ...solvers.result import Bound, Stop
 from ..driving import metrics
@@ -206,12 +206,25 @@ class Replayed:
             return "after profiling"
         if self.run.information is None:
             return "unknown"
+        if self.would_plan and all(job.limit for job in jobs_of(self.run)):
+            return "limits"
         return "estimated" if self.run.parameters.get("overestimate") else self.run.information
+
+    @property
+    def would_plan(self) -> bool:
+        """Whether the policy goes by limits of users where there are some."""
+        return self.run.parameters.get("overestimate", 0) is None
 
     @cached_property
     def profiles(self) -> bool:
         """Whether the policy had to find out about new jobs."""
         return any((k == EventKind.PROFILE).any() for k in self.run.events.pieces("kind"))
+
+
+def jobs_of(run: Run) -> list[Job]:
+    """Jobs that can run."""
+    every = enumerate(run.require_instance().jobs)
+    return [job for j, job in every if not run.records.rejected[j]]
 
 
 def certified(name: str, value: float | None, bound: Bound | None) -> float | None:

@@ -4,7 +4,7 @@ Nothing here is shared with the trace driver but the instance's hash: what a job
 again from its segments, and events and records are compared with that. A violation is a line that
 starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
 *round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*,
-*parameter servers*, *dedicated*.
+*parameter servers*, *dedicated*, *pod*, *precedence*.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     Notes
     -----
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
-    the first round at or after the release; jobs start and are suspended at rounds and complete to
+    the first round at or after the release, or before the last of the jobs that it waits for has
+    ended, where those that are rejected hold nobody, but whom they waited for do; nodes give whole
+    pods; jobs start and are suspended at rounds and complete to
     the second; progress adds up to the work. A segment of n seconds whose first o are overhead
     (0 the first time a job runs, else its own preemption cost or that of the rules: the overhead
     on the GPUs that it held last, what a migration costs on others) gives
@@ -244,8 +246,54 @@ def _columns(run: Run, instance: Instance[Any]) -> list[str]:
     for name in ("gpus", "release", "weight", *(() if needs_ps else ("work",))):
         column = getattr(run.records, name)
         found += _differences(run, name, column, wanted[name], rule="instance")
-    visible = -(-run.records.release // run.rules.round_length) * run.rules.round_length
-    return found + _differences(run, "visible", run.records.visible, visible, rule="instance")
+    found += _precedence(run, instance)
+    return found + _differences(run, "visible", run.records.visible, _due(run), rule="instance")
+
+
+def _ahead(run: Run, instance: Instance[Any]) -> dict[int, list[int]]:
+    """Whom jobs that run wait for: those that they name, through others that are rejected."""
+    if not any(job.after for job in instance.jobs):
+        return {}
+    number = {id: j for j, id in enumerate(_ids(instance))}
+    found: dict[int, list[int]] = {}
+    for j in np.flatnonzero(~run.records.rejected).tolist():
+        rest, seen = list(instance.jobs[j].after), set(instance.jobs[j].after)
+        for id in rest:  # which grows
+            if run.records.rejected[number[id]]:
+                more = [other for other in instance.jobs[number[id]].after if other not in seen]
+                rest += more
+                seen.update(more)
+        found[j] = [number[id] for id in rest if not run.records.rejected[number[id]]]
+    return found
+
+
+def _precedence(run: Run, instance: Instance[Any]) -> list[str]:
+    """Nobody starts before those have ended that it waits for."""
+    first, end = run.records.first, run.records.end
+    early = [
+        (j, i)
+        for j, ahead in _ahead(run, instance).items()
+        for i in ahead
+        if first[j] >= 0 and not 0 <= end[i] <= first[j]
+    ]
+
+    def text(k: int) -> str:
+        j, i = early[k]
+        until = f"ends at {end[i]}" if end[i] >= 0 else "has not ended"
+        return f"{_name(run, j)} starts at {first[j]}, {_name(run, i)} before it {until}"
+
+    return _report("precedence", np.arange(len(early)), text)
+
+
+def _due(run: Run) -> Ints:
+    """The round from which each job is visible; later than all while others keep it from it."""
+    length, due = run.rules.round_length, run.records.release.copy()
+    never = np.zeros(due.size, dtype=bool)
+    for j, ahead in _ahead(run, run.require_instance()).items():
+        ends = run.records.end[ahead]
+        due[j], never[j] = max(due[j], ends.max(initial=0)), (ends < 0).any()
+    due = -(-due // length) * length
+    return np.where(never, 2**62, due)
 
 
 def _differences(
@@ -380,16 +428,39 @@ def _gangs(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
             f"{seg.gpus[i]} GPUs from {seg.start[i]}, its gang is {gang[i]}"
         ),
     )
+    pods, cut = _pods(run, instance, seg, right)
+    found += pods
     if run.rules.spread or free:
         return found
     return found + _report(
         "placement",
-        np.flatnonzero(right & ~_consolidated(run)[seg.number]),
+        np.flatnonzero(right & ~cut & ~_consolidated(run)[seg.number]),
         lambda i: (
             f"{_name(run, seg.job[i])} of {gang[i]} GPUs has {schedule[seg.number[i]].gpus} from "
             f"{seg.start[i]}, which is not consolidated"
         ),
     )
+
+
+def _pods(
+    run: Run, instance: Instance[Any], seg: Segments, right: Bools
+) -> tuple[list[str], Bools]:
+    """Nodes give whole pods, and which segments need no other place; jobs are profiled on any."""
+    plan, pod = run.schedule, np.array([job.pod for job in instance.jobs], dtype=np.int64)
+    own = pod[seg.job]
+    if not own.any():
+        return [], np.zeros(own.size, dtype=bool)
+    size = np.maximum(np.repeat(pod[plan.job], np.diff(plan.ptr)), 1)
+    broken = sum_entries(plan, plan.gpus % size)[seg.number] > 0
+    found = _report(
+        "pod",
+        np.flatnonzero(right & broken & ~seg.profile),
+        lambda i: (
+            f"{_name(run, seg.job[i])} in pods of {own[i]} GPUs has {plan[seg.number[i]].gpus} "
+            f"from {seg.start[i]}"
+        ),
+    )
+    return found, (own > 0) & ~(broken & seg.profile)
 
 
 def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:

@@ -131,6 +131,8 @@ def _check_start(start: Start, state: State, owner: str) -> None:
         )
     if start.nodes is None:
         raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs without nodes")
+    if (pod := int(state.pod[job])) and start.gpus % pod:
+        raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs, not in pods of {pod}")
 
 
 def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) -> None:
@@ -210,11 +212,13 @@ def _check_places(starts: Sequence[Start], stopped: Ints, state: State, owner: s
         for n, count in state.nodes(j).items():
             free[n] += count
     for start in starts:
-        nodes = start.nodes
+        nodes, job = start.nodes, state._seen.instance.jobs[start.job]
         if nodes is None:
             gpus = start.number(int(state.gpus[start.job]))
             speeds, spread = state.speeds[start.job].tolist(), state.rules.spread
-            nodes = place_by_speed(gpus, free.tolist(), sizes, models, speeds, spread=spread)
+            nodes = place_by_speed(
+                gpus, free.tolist(), sizes, models, speeds, spread=spread, pod=job.pod
+            )
         else:
             _check_nodes(start, free, state, owner)
         for n, count in (nodes or {}).items():
@@ -233,7 +237,11 @@ def _check_nodes(start: Start, free: Ints, state: State, owner: str) -> None:
         if not 0 <= n < free.size or free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
     sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
-    if not (job.spreads or state.rules.spread) and not _consolidated(nodes, sizes):
+    in_pods = job.pod > 0 and not any(count % job.pod for count in nodes.values())
+    if job.pod and not start.profile:
+        if not in_pods:
+            raise ValueError(f"{owner}, which are no whole pods of {job.pod} GPUs")
+    elif not (job.spreads or state.rules.spread or in_pods) and not _consolidated(nodes, sizes):
         raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
     on_model = int(state.speeds[start.job, model])
     if on_model == 0:

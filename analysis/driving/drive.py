@@ -10,20 +10,22 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.arrays import distinct
 from ...instances.compiling import interpreted, seconds_since
-from ...instances.display import shortened
+from ...instances.display import counted, shortened
 from ...instances.interrupts import held
 from ...instances.io import instance_hash as instance_hash
-from ...instances.model import FULL_SPEED
+from ...instances.model import FULL_SPEED, predecessors
 from ...instances.remembered import remembered
 from ...solvers.information import saved
 from ...solvers.machine.tables import JOB, NODE, USER, Tables
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
+    LATER,
     LEASES,
     Ints,
     Phase,
@@ -155,6 +157,9 @@ def drive(
     names, and runs no other jobs. Their work is
     the service that they need on what they are given (their method `service`). The run ends where
     nothing runs and nobody comes: whoever still waits is left out.
+
+    A job with predecessors comes when the last of them ends, if it has been released by then: that
+    is its release as the policy sees it. Each pod of a job is on one node.
 
     Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
     model that they can run on) are rejected and listed. A skipped round is one at which nothing
@@ -302,6 +307,8 @@ def check_kind(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
     ------
     ValueError
     """
+    if not getattr(policy, "pods", True):
+        _check_pods(instance, policy, rules)
     if not instance.kind.needs_ps:
         if instance.jobs and getattr(policy, "needs_ps", False):
             raise ValueError(
@@ -321,6 +328,18 @@ def check_kind(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
         )
     if policy.preempts is not Preempts.NEVER:
         raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
+
+
+def _check_pods(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+    """Refuse jobs with pods that a policy might break, which takes no notice of them."""
+    anywhere, sizes = rules.spread or instance.kind.spreads, {*instance.cluster.sizes}
+    for job in instance.jobs:
+        whole = all(job.gpus <= size or size % job.pod == 0 for size in sizes if job.pod > 1)
+        if job.pod > 1 and (anywhere or not whole):
+            raise ValueError(
+                f"policy {policy.name!r}: it names nodes and takes no notice of pods, "
+                f"job {job.id!r} has pods of {job.pod} GPUs"
+            )
 
 
 def _named(models: Sequence[str]) -> str:
@@ -364,20 +383,22 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
     kinds = [number[node.model] for node in instance.cluster.nodes]
     found, kind = _kinds(instance)
     never = [
-        place_by_speed(gpus, sizes, sizes, kinds, able, spread=rules.spread) is None
-        for gpus, able in found
+        place_by_speed(gpus, sizes, sizes, kinds, able, spread=rules.spread, pod=pod) is None
+        for gpus, pod, able in found
     ]
     jobs = np.flatnonzero(np.array(never, dtype=np.bool_)[kind]).tolist() if any(never) else ()
     return {j: _why_never(instance, instance.jobs[j]) for j in jobs}
 
 
 @remembered
-def _kinds(instance: Instance[Any]) -> tuple[list[tuple[int, list[bool]]], Ints]:
-    """Gangs, each with whether its jobs can run on each model, and which of them is each job's."""
+def _kinds(instance: Instance[Any]) -> tuple[list[tuple[int, int, list[bool]]], Ints]:
+    """Gangs, pods and whether jobs can run on each model, and which of these is each job's."""
     sets, reach = reaches(job_speeds(instance))
-    gangs = columns_of(instance)["gpus"]
-    kinds, kind = distinct(gangs * len(sets) + reach)
-    return [(k // len(sets), sets[k % len(sets)].tolist()) for k in kinds.tolist()], kind
+    pods, which = distinct(columns_of(instance)["pod"])
+    codes = columns_of(instance)["gpus"] * pods.size + which
+    kinds, kind = distinct(codes * len(sets) + reach)
+    parts = [(*divmod(k // len(sets), pods.size), sets[k % len(sets)]) for k in kinds.tolist()]
+    return [(gpus, int(pods[i]), able.tolist()) for gpus, i, able in parts], kind
 
 
 def _why_never(instance: Instance[Any], job: Job) -> str:
@@ -395,6 +416,11 @@ def _why_never(instance: Instance[Any], job: Job) -> str:
     most = max(sum(node.gpus for node in cluster.nodes if node.model == m) for m in models)
     if job.gpus > most:
         return f"{owner}: gpus={job.gpus} exceeds the {most} of one model, of {_named(models)}"
+    if job.pod:
+        return (
+            f"{owner}: its {counted(job.gpus // job.pod, 'pod')} of {job.pod} GPUs do not fit the "
+            f"nodes{' of one model' * (len(every) > 1)}"
+        )
     if len(every) == 1:
         return f"{owner}: gpus={job.gpus} has no consolidated place on the cluster"
     return (
@@ -431,13 +457,36 @@ def new_tables(instance: Instance[Any], rules: Rules, rejected: Collection[int])
             table["overhead"][j] = table["migration"][j] = cost
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
+    if not table["limit"][table["phase"] != Phase.REJECTED].all():
+        table["limit"] = 0
+    followers = _followers(instance, table)
     for name in ("blocked", "first", "end"):
         table[name] = -1
     models = models_of(instance)
     nodes["size"] = nodes["free"] = sizes
     nodes["model"] = [models.index(node.model) for node in instance.cluster.nodes]
     users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
-    return Tables(table, nodes, users, models, job_speeds(instance).copy())
+    return Tables(table, nodes, users, models, job_speeds(instance).copy(), followers)
+
+
+def _followers(instance: Instance[Any], table: NDArray[Any]) -> Ints:
+    """Note whom jobs wait for; whoever is rejected holds nobody, but whom it waited for does."""
+    table["ahead"] = 1
+    if not any(job.after for job in instance.jobs):
+        return np.zeros(0, dtype=np.int64)
+    number = {job.id: j for j, job in enumerate(instance.jobs)}
+    kept = {id for id, j in number.items() if table["phase"][j] != Phase.REJECTED}
+    pairs = [
+        (number[before], number[id])
+        for id, ahead in predecessors(instance.jobs, kept).items()
+        for before in ahead
+    ]
+    before, after = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+    table["ahead"] += np.bincount(after, minlength=table.size)
+    table["visible"][after] = LATER
+    table["follow_end"] = np.cumsum(np.bincount(before, minlength=table.size))
+    table["follow_at"][1:] = table["follow_end"][:-1]
+    return after.copy()
 
 
 @remembered
@@ -449,6 +498,8 @@ def columns_of(instance: Instance[Any]) -> dict[str, Any]:
     work = [0] * len(jobs) if unknown else _column(jobs, "work")
     found = {
         "gpus": np.array(_column(jobs, "gpus"), dtype=np.int64),
+        "pod": np.array(_column(jobs, "pod"), dtype=np.int64),
+        "limit": np.array([job.limit or 0 for job in jobs], dtype=np.int64),
         "work": np.array(work, dtype=np.int64),
         "release": np.array(_column(jobs, "release"), dtype=np.int64),
         "user": np.array([number.get(user, 0) for user in _column(jobs, "user")], dtype=np.int64),

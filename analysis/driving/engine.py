@@ -49,7 +49,10 @@ class Compiled(Simulation):
         own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
         none = self.instance.kind.needs_ps  # no rule gives parameter servers
         none = none or _decides_anew(self.policy) or _decides_anew(self.session)
-        self._make(None if none else getattr(self.session, "rule", own))
+        rule: Rule | None = None if none else getattr(self.session, "rule", own)
+        if rule is not None and rule.able is not None and not rule.able(self.book, self.rules):
+            rule = None
+        self._make(rule)
 
     def _make(self, rule: Rule | None) -> None:
         """Make the machine for a rule; Python decides without one."""

@@ -3,6 +3,8 @@
 A job waits while it has come and holds no GPUs. Each second of that has one reason, the first of
 these that holds:
 
+``predecessors``
+    Jobs that it had to wait for were not complete.
 ``round``
     The gang fits, but nobody has decided since it does, or the job is not visible yet: rounds.
 ``policy``
@@ -23,7 +25,8 @@ these that holds:
 
 GPUs are those of the models on which the job can run. Where gangs may not spread, a gang fits on
 nodes of one size and model, all but one of them whole (:func:`.idle.fits_somewhere`).
-A gang is the job's own number of GPUs, whatever an elastic policy would give it.
+A gang is the job's own number of GPUs, whatever an elastic policy would give it, and whatever pods
+it has.
 
 Prices
 ------
@@ -63,6 +66,7 @@ from .waits_core import Asked, Block, Pool, Sweep, follow_back
 
 #: reasons, the first that holds counts, and what each says
 REASONS: Mapping[str, str] = {
+    "predecessors": "jobs that it had to wait for were not complete",
     "round": "the gang fits, and the next round is still to come",
     "policy": "the gang fits, and the policy keeps the GPUs from it",
     "fragmentation": "enough GPUs are free, but not together",
@@ -298,7 +302,9 @@ class _History:
         """The reasons of all spells, and their seconds."""
         rows = self.run.records
         gang, visible = int(rows.gpus[job]), int(rows.visible[job])
-        yield "round", int(np.maximum(0, np.minimum(ends, visible) - begins).sum())
+        unseen = int(np.maximum(0, np.minimum(ends, visible) - begins).sum())
+        late = visible > self.run.rules.round_up(int(rows.release[job]))
+        yield "predecessors" if late else "round", unseen
         starts, at, long, leased, first = self._pieces(job, begins, ends)
         if not starts.size:
             return

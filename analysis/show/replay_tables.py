@@ -323,10 +323,24 @@ def informed(found: Replay) -> str:
 # --- remarks --------------------------------------------------------------------------------------
 
 
+def _restrictions(found: Replay) -> list[str]:
+    """Say what policies obey and bounds take no notice of."""
+    jobs = found.instance.jobs
+    pods = sum(0 < job.pod < job.gpus for job in jobs)
+    after = sum(bool(job.after) for job in jobs)
+    what = [f"pods of {counted(pods, 'job')}"] * bool(pods)
+    what += [f"predecessors of {counted(after, 'job')}, whose waits for them count"] * bool(after)
+    return [SAID["restrictions"].format(" and ".join(what))] * bool(what)
+
+
 def remarks(found: Replay) -> tuple[str, ...]:
     """Say what to know about GPU models, about trades and about the log's own schedule."""
     fluid = found.problem is None and not found.fairness
     said = [SAID["models"]] if fluid and uneven(found.instance) else []
+    said += _restrictions(found)
+    told = [row.name for row in found.rows if row.would_plan and row.information == "known"]
+    if told:
+        said.append(SAID["no_limits"].format(", ".join(told)))
     if found.unrecorded:
         said.append(f"No row {RECORDED!r}: {found.unrecorded}.")
     said += [_recorded(found, row) for row in found.rows if row.recorded]

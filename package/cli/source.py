@@ -351,12 +351,14 @@ def _drawn(
 
 def _first_jobs(name: str, subject: Any, first: int | None) -> Any:
     """The first jobs of an instance, or of a problem; refuse those without any."""
+    from ..instances.model import among_themselves
+
     instance = getattr(subject, "instance", subject)
     if not instance.jobs[:first]:
         raise ValueError(f"{name}: it has no jobs")
     if first is None:
         return subject
-    kept = replace(instance, jobs=instance.jobs[:first])
+    kept = replace(instance, jobs=among_themselves(instance.jobs[:first], instance.jobs)[0])
     return kept if subject is instance else replace(subject, instance=kept)
 
 

@@ -139,6 +139,7 @@ class GandivaFair:
 
     name: ClassVar[str] = "gandiva-fair"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    pods: ClassVar[bool] = False
     threshold: float = 0.25
     trading: bool = True
     price: PriceRule = "second"

@@ -28,7 +28,7 @@ NO_KEY, RELEASE, WORK, LEFT, AREA, ATTAINED, LEVEL, RETURNED = (int(key) for key
 
 #: counters
 NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = range(10)
-FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
+FREE, TOTAL, ABLE, FRUITLESS, SEEN, FREED = range(10, 16)
 #: why the core returns, and how a round opens where it does not
 DONE, UNTIL, MORE, ROOM, DECIDE, STUCK, QUIET, READY = range(8)
 NARROW = 8  # a plan needs more room, or new prices

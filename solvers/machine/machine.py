@@ -48,7 +48,7 @@ class Machine(NamedTuple):
     users: NDArray[Any]
     kinds: NDArray[Any]  # distinct (user, gang, weight): jobs of one fair share
     gangs: NDArray[Any]  # distinct (gang size, reach), or of each user; waiting jobs as heaps
-    least: Ints  # of each reach, the smallest gang that found no place
+    least: Ints  # of each reach (models, pod), the smallest gang that found no place
     entries: NDArray[Any]  # nodes of each job: held (or held last), and chosen in this round
     speeds: Ints  # (jobs, models): millionths, 0 where a job cannot run
     fastest: Ints  # (jobs, models): models by falling speed
@@ -61,6 +61,7 @@ class Machine(NamedTuple):
     segments: NDArray[Any]
     parts: NDArray[Any]
     events: NDArray[Any]
+    followers: Ints  # jobs that wait for the ends of others, as the tables have them
     memory: Ints  # rows of what a rule remembers, as its module says
 
 
@@ -515,8 +516,8 @@ def _next_round(m):
     if coming == m.count[const.ABLE] and runs == 0 and waits == 0:
         return const.NONE
     best = const.NONE
-    if coming < m.count[const.ABLE]:
-        best = m.jobs[m.lists[const.COMERS, coming]].visible
+    if m.count[const.SEEN] < m.count[const.ABLE]:
+        best = round_up(m.jobs[m.lists[const.COMERS, m.count[const.SEEN]]].release, tau)
     if not m.params[const.SKIP]:
         return 0 if now < 0 else now + tau
     if now < 0:
@@ -599,15 +600,41 @@ def _complete(m):
         m.users[u].total = m.users[u].total - m.jobs[j].weight if m.users[u].demand > 0 else 0.0
         _turn_user(m, u, now)
         _count_active(m, -1, now)
+        for k in range(m.jobs[j].follow_at, m.jobs[j].follow_end):
+            follower = m.followers[k]
+            m.jobs[follower].release = max(m.jobs[follower].release, m.jobs[j].finish)
+            m.jobs[follower].ahead -= 1
+            if m.jobs[follower].ahead == 0:
+                m.count[const.FREED] = put(m, const.STARTED, m.count[const.FREED], follower)
 
 
 @inner
 def _arrive(m):
-    now, first = m.count[const.NOW], m.count[const.COMING]
-    while m.count[const.COMING] < m.count[const.ABLE]:
-        j = m.lists[const.COMERS, m.count[const.COMING]]
-        if m.jobs[j].visible > now:
+    now, first, freed = m.count[const.NOW], m.count[const.COMING], m.count[const.FREED]
+    while m.count[const.SEEN] < m.count[const.ABLE]:
+        j = m.lists[const.COMERS, m.count[const.SEEN]]
+        if round_up(m.jobs[j].release, m.params[const.TAU]) > now:
             break
+        m.count[const.SEEN] += 1
+        m.jobs[j].ahead -= 1
+        if m.jobs[j].ahead == 0:
+            freed = put(m, const.STARTED, freed, j)
+    m.count[const.FREED] = 0
+    for i in range(freed):  # by (release, number), in places of those that were seen before
+        j, k = m.lists[const.STARTED, i], first + i
+        while k > first:
+            other = m.lists[const.COMERS, k - 1]
+            release = m.jobs[other].release
+            if release < m.jobs[j].release or (release == m.jobs[j].release and other < j):
+                break
+            m.lists[const.COMERS, k] = other
+            k -= 1
+        m.lists[const.COMERS, k] = j
+    while m.count[const.COMING] < first + freed:
+        j = m.lists[const.COMERS, m.count[const.COMING]]
+        m.jobs[j].visible = now
+        if m.followers.size > 0:
+            m.jobs[j].rank = m.count[const.COMING]
         m.count[const.COMING] += 1
         m.count[const.FRUITLESS] = 0
         u, k = m.jobs[j].user, m.jobs[j].kind_of
@@ -686,11 +713,13 @@ def new_machine(book: Tables, params: list[int], rule: Rule | None, *, elastic: 
     anywhere = params[const.SPREAD] or rule is None
     widest = jobs["gpus"] * (2 if elastic and rule is None else 1)
     most = np.minimum(widest, nodes.size) if anywhere else -(-widest // sizes.min())
+    most = np.maximum(most, np.minimum(widest // np.maximum(jobs["pod"], 1), nodes.size))
     jobs["offset"] = np.cumsum(most) - most
-    sets, jobs["reach"] = reaches(book.speeds)
+    sets, reach = reaches(book.speeds)
+    kinds, jobs["reach"] = distinct(jobs["pod"] * len(sets) + reach)
     lists = np.zeros((11, max(n, total)), dtype=np.int64)
-    lists[const.COMERS, : able.size] = able[np.lexsort((jobs["rank"][able], jobs["visible"][able]))]
-    count = np.zeros(14, dtype=np.int64)
+    lists[const.COMERS, : able.size] = able[np.argsort(jobs["rank"][able])]
+    count = np.zeros(16, dtype=np.int64)
     count[[const.NOW, const.TIMER]] = -1
     count[[const.FREE, const.TOTAL]] = total
     count[const.ABLE] = able.size
@@ -703,7 +732,7 @@ def new_machine(book: Tables, params: list[int], rule: Rule | None, *, elastic: 
         users=users,
         kinds=_kinds(jobs, users),
         gangs=_gangs(jobs, by_user=rule is not None and rule.by_user and rule.key is not Key.NONE),
-        least=np.full(len(sets), const.NONE, dtype=np.int64),
+        least=np.full(max(1, kinds.size), const.NONE, dtype=np.int64),
         entries=np.zeros(int(most.sum()), dtype=ENTRY),
         speeds=book.speeds,
         fastest=np.argsort(-book.speeds, axis=1, kind="stable"),
@@ -716,6 +745,7 @@ def new_machine(book: Tables, params: list[int], rule: Rule | None, *, elastic: 
         segments=np.zeros(CHUNK + 2 * total, dtype=SEGMENT),
         parts=np.zeros(CHUNK + 2 * total, dtype=PART),
         events=np.zeros(CHUNK + n + 4 * total, dtype=EVENT),
+        followers=book.followers,
         memory=np.zeros((0, 0), dtype=np.int64),
     )
 

@@ -253,6 +253,8 @@ def _start_is_good(m, steps, at):
         return True
     if profile > 0:
         return gpus <= gang
+    if m.jobs[j].pod > 0 and gpus % m.jobs[j].pod > 0:
+        return False
     return steps[5] and gpus <= 2 * gang and length > 0
 
 
@@ -293,21 +295,27 @@ def _choose(m, steps, at, gpus):
     """Choose the nodes that are given, if the job can be there and they are free."""
     j, length = steps[at], steps[at + 4]
     total = whole = 0
+    pod, alike, in_pods = max(m.jobs[j].pod, 1), True, m.jobs[j].pod > 0
     for k in range(length):
         n, part = steps[at + 5 + 2 * k], steps[at + 6 + 2 * k]
         if not 0 <= n < m.nodes.size or part < 1 or part > m.nodes[n].free:
             return False
+        in_pods = in_pods and part % pod == 0
         total += part
         whole += part == m.nodes[n].size
         first = steps[at + 5]
         if m.nodes[n].model != m.nodes[first].model:
             return False
-        if not steps[4] and m.nodes[n].size != m.nodes[first].size:
-            return False
+        alike = alike and m.nodes[n].size == m.nodes[first].size
     size = m.nodes[steps[at + 5]].size
     if total != gpus or m.speeds[j, m.nodes[steps[at + 5]].model] == 0:
         return False
-    if not steps[4] and (whole != gpus // size or length != -(-gpus // size)):
+    if m.jobs[j].pod > 0 and steps[at + 2] == 0:
+        fine = in_pods
+    else:
+        fine = alike and whole == gpus // size and length == -(-gpus // size)
+        fine = fine or in_pods or steps[4] > 0
+    if not fine:
         return False
     for k in range(length):
         entry = m.jobs[j].offset + k

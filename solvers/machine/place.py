@@ -36,9 +36,11 @@ def place_gang(m, j, gang, beside):
 def place_on_model(m, j, gang, g, beside):
     """Choose nodes of model g for so many GPUs of j, without taking them.
 
-    With `beside` those of which others want the fewest GPUs.
+    With `beside` those of which others want the fewest GPUs, where it has no pods.
     """
     m.jobs[j].new_length = 0
+    if m.jobs[j].pod > 0 and gang % m.jobs[j].pod == 0:
+        return _place_in_pods(m, j, gang // m.jobs[j].pod, m.jobs[j].pod, g)
     for c in range(m.first_class[g], m.first_class[g + 1]):
         if beside:
             if _place_beside(m, j, gang, c):
@@ -46,8 +48,7 @@ def place_on_model(m, j, gang, g, beside):
         elif _place_on_class(m, j, gang, c):
             return True
     if m.params[const.SPREAD] and gang <= free_of_model(m, g):
-        _place_anywhere(m, j, gang, g)
-        return True
+        return _place_in_pods(m, j, gang, 1, g)
     return False
 
 
@@ -124,22 +125,33 @@ def _place_on_class(m, j, gang, c):
 
 
 @inner
-def _place_anywhere(m, j, gang, g):
-    """On any free GPUs of model g, of which there are enough."""
-    at, found = m.jobs[j].offset, 0
-    most = 0
+def _place_in_pods(m, j, pods, pod, g):
+    """On the nodes of model g with room for most, but the last pods of j where there is least."""
+    at, found, most, room = m.jobs[j].offset, 0, 0, 0
     for n in range(m.nodes.size):
         if m.nodes[n].model == g:
-            most = max(most, m.nodes[n].free)
+            room += m.nodes[n].free // pod
+            most = max(most, m.nodes[n].free // pod)
+    if room < pods:
+        return False
     for level in range(most, 0, -1):
         for n in range(m.nodes.size):
-            if m.nodes[n].free == level and m.nodes[n].model == g:
-                m.entries[at + found].new_node, m.entries[at + found].new_part = n, min(gang, level)
-                gang -= min(gang, level)
-                found += 1
-                if gang == 0:
-                    m.jobs[j].new_length = found
-                    return
+            if m.nodes[n].model != g or m.nodes[n].free // pod != level:
+                continue
+            best = n
+            for i in range(m.nodes.size if m.jobs[j].pod > 0 and level >= pods else 0):
+                if m.nodes[i].model != g or m.nodes[i].free >= m.nodes[best].free:
+                    continue
+                if m.nodes[i].free // pod >= pods and (m.nodes[i].free // pod < level or i > n):
+                    best = i
+            part = min(level, pods)
+            m.entries[at + found].new_node, m.entries[at + found].new_part = best, part * pod
+            found += 1
+            pods -= part
+            if pods == 0:
+                m.jobs[j].new_length = found
+                return True
+    return False
 
 
 # --- from a selection to the next segments --------------------------------------------------------

@@ -30,11 +30,14 @@ def record(ints: str, floats: str = "") -> np.dtype[Any]:
 #: sets of GPU models that jobs can run on is its own. Changing: where it stands; seconds of
 #: service left when its segment began; since when it runs or waits; overhead at the head of its
 #: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
-#: over; profiling runs that have ended. Others are the compiled driver's own.
+#: over; profiling runs that have ended; how many things it waits for before it comes: its release,
+#: and predecessors. From then on its release is the end of the last of these, where that is later,
+#: and its place is by that. Others are the compiled driver's own.
 JOB = record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
-    "active_start held_gpus speed overhead migration split_speed profiled reach",
+    "active_start held_gpus speed overhead migration split_speed profiled reach pod limit "
+    "ahead follow_at follow_end",
     "score second weight fair_start fair_before fair",
 )
 NODE = record("size free kind model")
@@ -62,6 +65,8 @@ class Tables:
         Distinct GPU models, in the order of their first nodes.
     speeds : (jobs, models) int array
         Of each job on each model, in millionths; 0 where it cannot run.
+    followers : int array
+        Jobs that wait for the end of others: of job j from its `follow_at` to before `follow_end`.
     ps : dict of int to dict of int to int, optional
     """
 
@@ -70,6 +75,7 @@ class Tables:
     users: NDArray[Any]
     models: tuple[str, ...]
     speeds: Ints
+    followers: Ints
     ps: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> NDArray[Any]:

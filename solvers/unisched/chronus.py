@@ -472,7 +472,8 @@ class _Places:
     """Places that jobs get one after the other, of GPUs that are free or held by `moving`."""
 
     def __init__(self, floor: Floor, state: State, moving: Ints) -> None:
-        self.floor, self.gangs, self.room = floor, state.gpus, Room(state, state.free.tolist())
+        self.floor, self.room = floor, Room(state, state.free.tolist())
+        self.gangs, self.pods = state.gpus, state.pod
         self.held = {j: state.nodes(j) for j in moving.tolist()}
         self.placed: dict[int, dict[int, int]] = {}
         self._least = [NEVER] * 3  # no gang of so many GPUs or more finds one in a part
@@ -487,15 +488,15 @@ class _Places:
         """GPUs of a part that nobody has."""
         return sum(self.room.free[n] for n in self.floor.parts[part])
 
-    def find(self, part: int, gpus: int) -> dict[int, int] | None:
+    def find(self, part: int, gpus: int, pod: int = 0) -> dict[int, int] | None:
         """Take a place of a part; None where there is none."""
-        if gpus >= self._least[part]:
+        if gpus >= self._least[part] and not pod:
             return None
         own, room = self.floor.parts[part], self.room
         free, sizes = [room.free[n] for n in own], [room.sizes[n] for n in own]
-        found = place(gpus, free, sizes, spread=room.spread)
+        found = place(gpus, free, sizes, spread=room.spread, pod=pod)
         if found is None:
-            self._least[part] = gpus
+            self._least[part] = self._least[part] if pod else gpus
             return None
         nodes = {own[i]: count for i, count in found.items()}
         room.take(nodes)
@@ -504,11 +505,11 @@ class _Places:
     def put(self, jobs: Sequence[int]) -> None:
         """Place jobs: where they are, on other nodes, or else on the profiler's too."""
         for j in jobs:
-            nodes, gang = self.held.get(j), int(self.gangs[j])
+            nodes, gang, pod = self.held.get(j), int(self.gangs[j]), int(self.pods[j])
             if nodes is None or not self.room.take(nodes):
-                nodes = self.find(OUTSIDE, gang)
-                if nodes is None and self.floor.inside and gang > self.floor.widest:
-                    nodes = self.find(BOTH, gang)
+                nodes = self.find(OUTSIDE, gang, pod)
+                if nodes is None and self.floor.inside and (pod or gang > self.floor.widest):
+                    nodes = self.find(BOTH, gang, pod)
             if nodes is not None:
                 self.placed[j] = nodes
 

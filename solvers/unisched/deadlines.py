@@ -140,15 +140,15 @@ class Room:
             self.free[n] -= gpus
         return True
 
-    def place(self, gpus: int) -> dict[int, int] | None:
-        """Take a consolidated place for a gang (or any, where the rules let gangs spread)."""
-        if gpus >= self.least:
+    def place(self, gpus: int, pod: int = 0) -> dict[int, int] | None:
+        """Take a place for a gang as of :func:`~gangsched.solvers.placement.place`."""
+        if gpus >= self.least and not pod:
             return None
-        nodes = place(gpus, self.free, self.sizes, spread=self.spread)
-        if nodes is None:
-            self.least = gpus
-        else:
+        nodes = place(gpus, self.free, self.sizes, spread=self.spread, pod=pod)
+        if nodes is not None:
             self.take(nodes)
+        elif not pod:
+            self.least = gpus
         return nodes
 
 
@@ -158,7 +158,7 @@ def places_in_turn(state: State, jobs: Ints, gangs: Ints, free: Ints) -> list[St
     for j, gang in zip(jobs.tolist(), gangs.tolist(), strict=True):
         if not left:
             break
-        if (nodes := room.place(gang)) is not None:
+        if (nodes := room.place(gang, int(state.pod[j]))) is not None:
             starts.append(Start(j, nodes, gang))
             left -= gang
     return starts

@@ -136,7 +136,7 @@ class ElasticGangs(Arrived):
     def __init__(self) -> None:
         super().__init__()
         self.gpus = self.speed = np.zeros((0, 3), dtype=np.int64)
-        self._numbers: dict[int, list[int]] = {}  # by gang
+        self._numbers: dict[tuple[int, int], list[int]] = {}  # by gang and pod
 
     def read(self, state: State, new: list[int]) -> None:
         """Read how they can run; best-effort jobs have no speeds."""
@@ -145,13 +145,15 @@ class ElasticGangs(Arrived):
         for j in new:
             job = state.job(j)
             if not job.best_effort:
-                if job.gpus not in self._numbers:
-                    self._numbers[job.gpus] = _numbers(state, job.gpus)
-                self.gpus[j] = self._numbers[job.gpus]
+                kind = job.gpus, job.pod
+                if kind not in self._numbers:
+                    self._numbers[kind] = _numbers(state, *kind)
+                self.gpus[j] = self._numbers[kind]
                 self.speed[j] = [job.speed_on(n, 1, n) if n else 0 for n in self.gpus[j].tolist()]
 
 
-def _numbers(state: State, gang: int) -> list[int]:
-    """Half a gang, the gang, and twice as much if that has a place on the cluster; or 0."""
-    twice = Room(state, state.sizes.tolist()).place(2 * gang)
-    return [gang // 2, gang, 0 if twice is None else 2 * gang]
+def _numbers(state: State, gang: int, pod: int) -> list[int]:
+    """Half a gang of whole pods, the gang, and twice as much if that has a place; or 0."""
+    twice = Room(state, state.sizes.tolist()).place(2 * gang, pod)
+    half = 0 if pod and gang // 2 % pod else gang // 2
+    return [half, gang, 0 if twice is None else 2 * gang]

@@ -149,7 +149,8 @@ class Optimus:
 
     def _place(self, state: State, room: Room, job: int, gpus: int) -> dict[int, int] | None:
         fewest = 1 if state.job(job).elastic else gpus
-        places = (room.place(n) for n in range(gpus, fewest - 1, -1))
+        pod = int(state.pod[job])
+        places = (room.place(n, pod) for n in range(gpus, fewest - 1, -1) if n % max(pod, 1) == 0)
         return next((nodes for nodes in places if nodes is not None), None)
 
 

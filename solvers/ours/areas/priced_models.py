@@ -232,7 +232,7 @@ class OnModels:
                         free[n] -= count
                     placed[j] = nodes
                     continue
-            found = self._find(every[j], chosen[j], free, wanted)
+            found = self._find(every[j], int(state.pod[j]), chosen[j], free, wanted)
             if found is None:
                 late.append(j)
             else:
@@ -240,18 +240,18 @@ class OnModels:
         wanted[:] = 0
         for j in sorted(late, key=turn.__getitem__):  # where anything is left
             for g in self.fast[self.kind[j]]:
-                found = self._find(every[j], g, free, wanted)
+                found = self._find(every[j], int(state.pod[j]), g, free, wanted)
                 if found is not None:
                     placed[j] = found
                     break
         return placed
 
-    def _find(self, gang: int, g: int, free: Ints, wanted: Ints) -> Nodes | None:
+    def _find(self, gang: int, pod: int, g: int, free: Ints, wanted: Ints) -> Nodes | None:
         """GPUs by node of a model, taken; None where there is no place."""
         own = self.nodes[g]
         found = place(
             gang, free[own].tolist(), self.sizes[g], spread=self.spread,
-            wanted=wanted[own].tolist(),
+            wanted=wanted[own].tolist(), pod=pod,
         )  # fmt: skip
         if found is None:
             return None

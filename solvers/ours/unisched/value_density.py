@@ -183,6 +183,7 @@ class ValueDensity:
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
+    pods: ClassVar[bool] = False
     balanced: bool = False
     profiling: int = 0
     hope: bool = True

@@ -93,7 +93,7 @@ class AlloxOnModels:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
         self.sizes = [[n.gpus for n in cluster.nodes if n.model == name] for name in names]
         self.spread, self.serve, self.change = rules.spread, serve, change
-        self.able: dict[int, NDArray[np.bool_]] = {}  # models with a place for a gang
+        self.able: dict[tuple[int, int], NDArray[np.bool_]] = {}  # models with a place for a gang
         self.decided: list[int] = []  # for how many that had come, how many of them there, and whom
 
     def decide(self, state: State) -> Decision:
@@ -111,15 +111,15 @@ class AlloxOnModels:
     def _start(self, state: State, jobs: Ints, starts: dict[int, Any]) -> None:
         """Match until nobody starts: a gang takes more than the one GPU that is counted."""
         room, held, times = FreeGpus.of(state, {}), self._held(state), self._times(state, jobs)
-        gangs, waits = state.gpus[jobs], np.arange(jobs.size)
-        while self._finds_room(room, gangs[waits], times[waits]):
+        gangs, pods, waits = state.gpus[jobs], state.pod[jobs], np.arange(jobs.size)
+        while self._finds_room(room, gangs[waits], pods[waits], times[waits]):
             left, begun = room.by_model(), []
             model, count, delay = _groups(left, held)
             matched = np.ascontiguousarray(times[waits][:, model])
             for i, g in matched_starts(matched, count, delay, first=len(left)):
                 k = int(waits[i])
-                gang = int(gangs[k])
-                if gang <= left[g] and (found := room.find(g, gang)) is not None:
+                gang, pod = int(gangs[k]), int(pods[k])
+                if gang <= left[g] and (found := room.find(g, gang, pod)) is not None:
                     starts[int(jobs[k])] = found
                     left[g] -= gang
                     begun.append(k)
@@ -128,11 +128,12 @@ class AlloxOnModels:
                 break
             waits = np.setdiff1d(waits, begun)
 
-    def _finds_room(self, room: FreeGpus, gangs: Ints, times: Ints) -> bool:
+    def _finds_room(self, room: FreeGpus, gangs: Ints, pods: Ints, times: Ints) -> bool:
         """Whether any of these jobs could start now: if not, nobody need be matched."""
         for g, left in enumerate(room.by_model()):
-            for gang in set(gangs[(times[:, g] != FORBIDDEN) & (gangs <= left)].tolist()):
-                if place(gang, room.free[g], room.sizes[g], spread=self.spread) is not None:
+            able = (times[:, g] != FORBIDDEN) & (gangs <= left)
+            for gang, pod in set(zip(gangs[able].tolist(), pods[able].tolist(), strict=True)):
+                if place(gang, room.free[g], room.sizes[g], spread=self.spread, pod=pod):
                     return True
         return False
 
@@ -163,20 +164,18 @@ class AlloxOnModels:
 
     def _times(self, state: State, jobs: Ints) -> Ints:
         """Seconds of each job on each model, rounded up; none where its gang has no place."""
-        gangs, speeds = state.gpus[jobs], state.speeds[jobs]
-        sizes, which = np.unique(gangs, return_inverse=True)
-        rows = np.array([self._fits(gang) for gang in sizes.tolist()], dtype=np.bool_)
-        fits = rows.reshape(sizes.size, speeds.shape[1])[which]
+        speeds, gangs = state.speeds[jobs], [state.gpus[jobs].tolist(), state.pod[jobs].tolist()]
+        rows = [self._fits(*gang) for gang in zip(*gangs, strict=True)]
+        fits = np.array(rows, dtype=np.bool_).reshape(speeds.shape)
         exact = -(-state.work[jobs, None] * FULL_SPEED // np.maximum(speeds, 1))
         return np.where(fits & (speeds > 0), np.maximum(exact, 1), FORBIDDEN)
 
-    def _fits(self, gang: int) -> NDArray[np.bool_]:
+    def _fits(self, gang: int, pod: int) -> NDArray[np.bool_]:
         """On which models a gang has a place when all nodes are empty."""
-        if gang not in self.able:
-            spread = self.spread
-            rows = [place(gang, own, own, spread=spread) is not None for own in self.sizes]
-            self.able[gang] = np.array(rows)
-        return self.able[gang]
+        if (gang, pod) not in self.able:
+            found = (place(gang, own, own, spread=self.spread, pod=pod) for own in self.sizes)
+            self.able[gang, pod] = np.array([nodes is not None for nodes in found])
+        return self.able[gang, pod]
 
 
 def _groups(free: list[int], held: list[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

@@ -29,11 +29,12 @@ import numpy as np
 
 from ....instances.arrays import Floats, Ints
 from ....instances.compiled import inner, tiered
-from ...placement_core import NONE, place
+from ...placement_core import NONE, place, place_in_pods
 
 #: counters: jobs that came and were seen, where the queue ends, jobs that run, jobs that a decision
-#: starts; how far a decision is; and the most holders that any node has had at a time
-SEEN, LENGTH, HELD, STARTED, STAGE, MOST = range(6)
+#: starts; how far a decision is; and the most holders that any node has had at a time; whether jobs
+#: may end before they are expected to
+SEEN, LENGTH, HELD, STARTED, STAGE, MOST, EARLY = range(7)
 #: with EASY instead: where the queue begins
 FRONT = MOST
 #: rows of the queue
@@ -49,6 +50,7 @@ class JobQueue(NamedTuple):
 
     state: Ints  # counters
     gang: Ints  # of jobs: GPUs
+    pod: Ints  # of jobs: so many of them on one node, 0 where nothing is said
     seconds: Ints  # of jobs: expected run times, in whole rounds
     factor: Floats  # of jobs: expected over true run times, where the driver wants to know
     until: Ints  # of jobs that run: expected end
@@ -68,7 +70,14 @@ class JobQueue(NamedTuple):
 
 
 def new_queue(
-    sizes: Ints, gang: Ints, seconds: Ints, factor: Floats, *, room: int = 0, spread: bool = False
+    sizes: Ints,
+    gang: Ints,
+    pod: Ints,
+    seconds: Ints,
+    factor: Floats,
+    *,
+    room: int = 0,
+    spread: bool = False,
 ) -> JobQueue:
     """Return a queue of nobody on an empty cluster, with room for so many steps of a node."""
     n, nodes, total = gang.size, sizes.size, int(sizes.sum())
@@ -80,8 +89,9 @@ def new_queue(
     alone = 1 if spread else int(sizes.min()) + 1  # gangs below are on one node
     places = int(most.sum())
     return JobQueue(
-        state=np.zeros(6, dtype=np.int64),
+        state=np.zeros(7, dtype=np.int64),
         gang=gang,
+        pod=pod,
         seconds=seconds,
         factor=factor,
         until=np.zeros(n, dtype=np.int64),
@@ -111,6 +121,15 @@ def enter(p, j, begin, node):
     p.queue[JOB, i], p.queue[GANG, i], p.queue[SECONDS, i] = j, p.gang[j], p.seconds[j]
     p.queue[BEGIN, i], p.queue[NODE, i] = begin, node
     p.state[LENGTH] = i + 1
+
+
+@inner
+def _place(p, j, row, spread):
+    """Choose a place for j on the GPUs of a row; on how many nodes, or 0."""
+    if p.pod[j] > 0:
+        pods = p.gang[j] // p.pod[j]
+        return place_in_pods(pods, p.pod[j], True, p.at[row], p.at[CHOSEN], p.at[PARTS])
+    return place(p.gang[j], p.at[row], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
 
 
 @inner
@@ -144,9 +163,9 @@ def sort_held(p, i):
 
 
 @inner
-def _shadow(p, gang, spread):
-    """When a gang finds a place if nobody else starts; then EXTRA is what is free beside it."""
-    found = 0
+def _shadow(p, head, spread):
+    """When the head finds a place if nobody else starts; then EXTRA is what is free beside it."""
+    gang, anywhere = p.gang[head], spread or p.pod[head] > 0
     for n in range(p.at.shape[1]):
         p.at[EXTRA, n] = p.at[FREE, n]
     changed, held = False, p.state[HELD]
@@ -157,25 +176,32 @@ def _shadow(p, gang, spread):
             p.at[EXTRA, n] += p.part[k]
             size, free = p.at[SIZE, n], p.at[EXTRA, n]
             rest = gang % size
-            if spread or free == size or (rest > 0 and free >= rest):
+            if anywhere or free == size or (rest > 0 and free >= rest):
                 changed = True  # otherwise it has no place as before
         if not changed or (i + 1 < held and p.until[p.held[i + 1]] == p.until[j]):
             continue
-        found = place(gang, p.at[EXTRA], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
+        found = _place(p, head, EXTRA, spread)
+        if found > 0 and spread and p.pod[head] == 0:  # on those first that are busy until then
+            for busy in (1, 0):
+                for n in range(p.at.shape[1]):
+                    part = min(gang, max(p.at[EXTRA, n] - busy * p.at[FREE, n], 0))
+                    p.at[EXTRA, n] -= part
+                    gang -= part
+            return p.until[j]
+        for k in range(found):
+            p.at[EXTRA, p.at[CHOSEN, k]] -= p.at[PARTS, k]
         if found > 0:
-            for k in range(found):
-                p.at[EXTRA, p.at[CHOSEN, k]] -= p.at[PARTS, k]
             return p.until[j]
         changed = False
     return NONE
 
 
 @inner
-def _place_beside(p, gang, spread):
+def _place_beside(p, j, spread):
     """Choose nodes on GPUs that are free beside the first that has no place; how many, or 0."""
     for n in range(p.at.shape[1]):
         p.at[REST, n] = min(p.at[FREE, n], p.at[EXTRA, n])
-    found = place(gang, p.at[REST], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
+    found = _place(p, j, REST, spread)
     for k in range(found):
         p.at[EXTRA, p.at[CHOSEN, k]] -= p.at[PARTS, k]
     return found
@@ -185,10 +211,12 @@ def _place_beside(p, gang, spread):
 def _next_candidate(p, i, last, short, long):
     """The next of the queue from i on that is narrower than those that found no place.
 
-    That is than `short`, or than `long` where it would end after `last` seconds.
+    That is than `short`, or than `long` where it would end after `last` seconds; or it has pods.
     """
     while i < p.state[LENGTH]:
         if p.queue[GANG, i] < (long if p.queue[SECONDS, i] > last else short):
+            break
+        if p.pod[p.queue[JOB, i]] > 0:
             break
         i += 1
     return i
@@ -218,12 +246,12 @@ def start_by_easy(p, now, room, spread):
     while i < p.state[LENGTH] and room > 0 and short > 1:
         j, gang, seconds = p.queue[JOB, i], p.queue[GANG, i], p.queue[SECONDS, i]
         if blocked and now + seconds > shadow:
-            found = _place_beside(p, gang, spread)
-            if found == 0:
+            found = _place_beside(p, j, spread)
+            if found == 0 and p.pod[j] == 0:
                 long = gang
         else:
-            found = place(gang, p.at[FREE], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
-            if found == 0 and blocked:
+            found = _place(p, j, FREE, spread)
+            if found == 0 and blocked and p.pod[j] == 0:
                 short = gang
         if found > 0:
             for k in range(found):
@@ -234,7 +262,7 @@ def start_by_easy(p, now, room, spread):
             sort_held(p, p.state[HELD] - 1)
             p.queue[JOB, i], last = -1, i
         elif not blocked:
-            blocked, shadow = True, _shadow(p, gang, spread)
+            blocked, shadow = True, _shadow(p, j, spread)
         i = _next_candidate(p, i + 1, shadow - now, short, long)
     if last >= 0:
         _close_gaps(p, last)
@@ -403,7 +431,7 @@ def _first_time(p, gang, seconds, now):
 
 
 @inner
-def _find(p, gang, start, end, spread):
+def _find(p, j, start, end, spread):
     """Choose a place on the GPUs that are free throughout; on how many nodes, or 0."""
     for n in range(p.at.shape[1]):
         k, last = _step_at(p, n, start), p.at[LAST, n]
@@ -413,7 +441,7 @@ def _find(p, gang, start, end, spread):
             low = min(low, p.free[n, k])
             k += 1
         p.at[FREE, n] = low
-    return place(gang, p.at[FREE], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
+    return _place(p, j, FREE, spread)
 
 
 @inner
@@ -468,18 +496,18 @@ def move_forward(p, now, spread):
     _note_best(p)
     least = NONE  # the smallest gang for several nodes that has no place now
     for i in range(p.state[LENGTH]):
-        gang, seconds, begins = p.queue[GANG, i], p.queue[SECONDS, i], p.queue[BEGIN, i]
-        if begins <= now or gang >= least:
+        j, gang, seconds = p.queue[JOB, i], p.queue[GANG, i], p.queue[SECONDS, i]
+        begins, whole = p.queue[BEGIN, i], p.pod[j] == 0
+        if begins <= now or (whole and gang >= least):
             continue
-        if gang < p.best.size:
+        if gang < p.best.size and (whole or gang == p.pod[j]):
             if p.best[gang] < now + seconds and p.horizon[p.queue[NODE, i], gang] < begins:
                 continue
-        elif _find(p, gang, now, now + 1, spread) == 0:
-            least = gang
+        elif _find(p, j, now, now + 1, spread) == 0:
+            least = gang if whole else least
             continue
-        j = p.queue[JOB, i]
         give_back(p, j, begins, begins + seconds)
-        found = _find(p, gang, now, now + seconds, spread)
+        found = _find(p, j, now, now + seconds, spread)
         if found > 0:
             before = p.queue[NODE, i]
             if p.length[j] > 1:
@@ -498,12 +526,12 @@ def move_forward(p, now, spread):
 def reserve(p, j, now, spread):
     """Give j, which has come, the earliest reservation that is in nobody's way."""
     gang, seconds, start = p.gang[j], p.seconds[j], now
-    if spread:
-        while _find(p, gang, start, start + seconds, True) == 0:
+    if spread or p.pod[j] > 0:
+        while _find(p, j, start, start + seconds, spread) == 0:
             start = _next_step(p, start)
     else:
         start = _first_time(p, gang, seconds, now)
-    note_place(p, j, _find(p, gang, start, start + seconds, spread))
+    note_place(p, j, _find(p, j, start, start + seconds, spread))
     _take(p, j, start, start + seconds)
     enter(p, j, start, p.at[CHOSEN, 0])
 

@@ -36,25 +36,41 @@ class _Backfilling:
     preempts: ClassVar[Preempts] = Preempts.NEVER
     information: ClassVar[Information] = "known"
     one_model: ClassVar[bool] = True
-    overestimate: float = 0.0
+    overestimate: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         name = type(self).__name__.lower()
-        if check_real(name, "overestimate", self.overestimate) > 1e6:
+        given = self.overestimate is not None
+        if given and check_real(name, "overestimate", self.overestimate) > 1e6:
             raise ValueError(f"{name}: overestimate={self.overestimate} is above 1e6")
         integer(self, name, "seed", least=0)
 
     def seconds(self, state: State, jobs: Ints, speed: Ints) -> Ints:
         """Return the estimated run times of jobs at speeds in millionths, up to whole rounds."""
+        if self.by_limits(state.limit):
+            return self.limits(state.limit[jobs], state.rules.round_length)
         factors = state.derived.get("factors", np.zeros(0))
         if factors.size < state.gpus.size:
             factors = state.derived["factors"] = self.factors(2 * state.gpus.size)
         return self.run_times(state.work[jobs], speed, factors[jobs], state.rules.round_length)
 
+    def by_limits(self, limit: Ints) -> bool:
+        """Return whether it goes by what users asked for, given these limits."""
+        return self.overestimate is None and bool(limit.any())
+
+    def limits(self, limit: Ints, length: int) -> Ints:
+        """Return limits in whole rounds."""
+        return -(-limit // length) * length
+
+    def errs(self, limit: Ints) -> bool:
+        """Return whether jobs may end before they are expected to, given these limits."""
+        return bool(self.overestimate) or self.by_limits(limit)
+
     def factors(self, jobs: int) -> Floats:
         """Return how many times too long run times are taken, the same for the first jobs."""
-        factors: Floats = 1 + self.overestimate * np.random.default_rng(self.seed).random(jobs)
+        drawn = np.random.default_rng(self.seed).random(jobs)
+        factors: Floats = 1 + (self.overestimate or 0.0) * drawn
         return factors
 
     def run_times(self, work: Ints, speed: Ints, factors: Floats, length: int) -> Ints:
@@ -81,6 +97,7 @@ class _Backfilling:
         plan = core.new_queue(
             np.array(state.sizes),
             np.concatenate([np.diff(held), state.gpus[jobs]]),  # those that run have their places
+            np.concatenate([np.zeros(ends.size, dtype=np.int64), state.pod[jobs]]),
             np.concatenate([ends, self.seconds(state, jobs, state.speeds[jobs, 0])]),
             np.zeros(0),
             room=room,
@@ -161,9 +178,12 @@ class Easy(_Backfilling):
 
     Parameters
     ----------
-    overestimate : float
-        The run time of a job is taken for this many times too long at most: p (1 + overestimate x)
-        for p seconds, x drawn uniformly from [0, 1) for each job. With 0 run times are known.
+    overestimate : float or None
+        None: a job is expected to run as long as its user asked for, its `limit`, where each job
+        has one; one that runs longer is expected to end at the next round. Where a job has none,
+        run times are known, as with 0. A number: the run time of a job is taken for this many times
+        too long at most: p (1 + overestimate x) for p seconds, x drawn uniformly from [0, 1) for
+        each job.
     seed : int
         Of these draws; job k always gets draw k.
 
@@ -174,9 +194,10 @@ class Easy(_Backfilling):
     SP2 with backfilling", IPPS 1998, in the notation of A. W. Mu'alem, D. G. Feitelson, IEEE TPDS
     12 (2001). There GPUs are one pool, and those left are their number. Here a gang needs a
     consolidated place, and the reservation is on nodes: a later job that ends after the shadow time
-    gets nodes such that the reserved ones stay. On one node that is the same.
+    gets nodes such that the reserved ones stay. On one node that is the same, and where gangs may
+    be anywhere, as those GPUs are reserved first that are busy until then.
 
-    Guarantee: the head starts by its first shadow time, as no estimate is below the run time, where
+    Guarantee: the head starts by its first shadow time where no estimate is below the run time and
     gangs that are spread are no slower. Thus nobody starves: every job becomes the head. None on
     completion times; a job that is not the head can be delayed by jobs behind it.
 
@@ -213,8 +234,11 @@ class Easy(_Backfilling):
         rows = plan.started[: plan.state[core.STARTED]]
         return Decision(start=_starts(jobs[rows - first], *_places(plan, rows)))
 
-    def next_change(self, state: State) -> None:
-        """Nothing changes between arrivals and completions."""
+    def next_change(self, state: State) -> int | None:
+        """Return when the next job may run longer than is expected; else nothing changes."""
+        if not (self.by_limits(state.limit) and state.running.size):
+            return None
+        return int(self.running(state)[0].min())
 
 
 class _Reservations:
@@ -233,7 +257,7 @@ class _Reservations:
 
     def decide(self, state: State) -> Decision:
         """Return the jobs whose time has come, each with its nodes."""
-        more = state.waiting.size > self.jobs.size or self.policy.overestimate > 0
+        more = state.waiting.size > self.jobs.size or self.policy.errs(state.limit)
         if (more or not self._fits(state)) and not self._renew(state):
             self._forget()  # a job takes longer than was expected: reservations are renewed
             self._renew(state)
@@ -257,7 +281,7 @@ class _Reservations:
         _put(plan, old, self.table)
         plan.queue[core.BEGIN, : old.size] = self.table[0]
         plan.queue[core.NODE, : old.size] = plan.node[plan.offset[old]]
-        if not core.renew(plan, now, policy.overestimate > 0, state.rules.spread):
+        if not core.renew(plan, now, policy.errs(state.limit), state.rules.spread):
             return False
         self.jobs, self.table = jobs, (plan.queue[core.BEGIN, : jobs.size], *_places(plan, rows))
         return True
@@ -314,10 +338,11 @@ class Conservative(_Backfilling):
     jobs that come later: with estimates this is another policy. On the passed jobs of Philly, with
     320 GPUs as one pool and overestimate=3, its mean completion is about half of that.
 
-    Guarantee: no job starts later than its reservation when it came, as no estimate is below the
-    run time. Where gangs may be spread and are slower then, or run times are known with errors or
-    from profiling runs, which take GPUs, a reservation can be in the way of another job; then all
-    are renewed, in the order of release. None on completion times.
+    Guarantee: no job starts later than its reservation when it came, where no estimate is below
+    the run time. Where gangs may be spread and are slower then, jobs run longer than users asked
+    for, or run times are known with errors or from profiling runs, which take GPUs, a reservation
+    can be in the way of another job; then all are renewed, in the order of release. None on
+    completion times.
 
     Complexity: O(n + r + nodes) a decision, for n reservations and r running jobs, and O(n + r) for
     each job that comes or moves; compiled, and O(nodes (n + r)) where gangs spread.

@@ -15,7 +15,7 @@ from ....instances.model import FULL_SPEED
 from ...machine import const
 from ...machine.machine import begin_run, open_round, speed_on_new, take_new
 from ...machine.tables import Tables
-from ...policy import Rule, Rules
+from ...policy import Phase, Rule, Rules
 from . import core
 from .core import JobQueue
 
@@ -27,10 +27,22 @@ CLOSED, OPEN, TURNED = range(3)
 
 def queue_of(book: Tables, rules: Rules, *, policy: Any, room: int) -> JobQueue:
     """Return the queue of a policy before the first round, with room for so many steps a node."""
-    gang = book.jobs["gpus"].copy()
+    gang, limit, length = book.jobs["gpus"].copy(), book.jobs["limit"], rules.round_length
     factor = policy.factors(gang.size)
-    seconds = policy.run_times(book.jobs["work"], book.speeds[:, 0], factor, rules.round_length)
-    return core.new_queue(book.nodes["size"].copy(), gang, seconds, factor, room=room)
+    seconds = policy.run_times(book.jobs["work"], book.speeds[:, 0], factor, length)
+    if policy.by_limits(limit):
+        seconds, factor = policy.limits(limit, length), np.zeros(gang.size)
+    nodes, pod = book.nodes["size"].copy(), book.jobs["pod"].copy()
+    plan = core.new_queue(nodes, gang, pod, seconds, factor, room=room)
+    plan.state[core.EARLY] = policy.errs(limit)
+    return plan
+
+
+def _ends_in_time(book: Tables, _rules: Rules, *, policy: Any) -> bool:
+    """Whether no job runs longer than is expected, so that reservations can be kept."""
+    limit, phase = book.jobs["limit"], book.jobs["phase"]
+    fine = (book.jobs["work"] * FULL_SPEED <= limit * book.speeds[:, 0]) | (phase == Phase.REJECTED)
+    return not policy.by_limits(limit) or bool(fine.all())
 
 
 def more_steps(plan: JobQueue) -> JobQueue:
@@ -41,15 +53,17 @@ def more_steps(plan: JobQueue) -> JobQueue:
 
 @inner
 def _renew_held(m, p):
-    """Drop those that have ended; those that are slower than their gang together end later."""
+    """Drop those that have ended; those that are slower or run longer than expected end later."""
     kept, spread = 0, m.params[const.SPREAD]
     for i in range(p.state[core.HELD]):
         j = p.held[i]
         if m.jobs[j].phase != const.RUNNING:
             continue
-        p.held[kept] = j
-        if spread and m.jobs[j].speed != m.speeds[j, 0]:
-            exact, tau = -(-m.jobs[j].work * FULL_SPEED // m.jobs[j].speed), m.params[const.TAU]
+        p.held[kept], tau = j, m.params[const.TAU]
+        if p.until[j] <= m.count[const.NOW]:
+            p.until[j] = m.count[const.NOW] + tau
+        if spread and p.factor[j] > 0 and m.jobs[j].speed != m.speeds[j, 0]:
+            exact = -(-m.jobs[j].work * FULL_SPEED // m.jobs[j].speed)
             exact = np.int64(np.ceil(exact * p.factor[j]))
             p.until[j] = m.jobs[j].since - (-exact // tau) * tau
         if spread:
@@ -97,6 +111,8 @@ def _decide_easy(m, p):
         p.at[core.FREE, n] = m.nodes[n].free
     core.start_by_easy(p, m.count[const.NOW], m.count[const.FREE], m.params[const.SPREAD] > 0)
     _start(m, p)
+    if p.state[core.HELD] > 0 and p.factor[p.held[0]] == 0:
+        m.count[const.TIMER] = p.until[p.held[0]]
 
 
 @tiered(seconds=5, most=const.MANY_NUMBERS)
@@ -120,7 +136,7 @@ def _decide_conservative(m, p):
             return False
         core.turn(p, now)
         _give_back(m, p, now)
-        if m.numbers[0] > 0:
+        if p.state[core.EARLY] > 0:
             core.move_forward(p, now, False)
         p.state[core.STAGE] = TURNED
     while p.state[core.SEEN] < m.count[const.COMING]:
@@ -155,14 +171,14 @@ def advance_conservative(m, p, until, most):
 def easy(policy: Any) -> Rule:
     """Return the rule of EASY backfilling."""
     return Rule(
-        name="easy", advance=advance_easy, numbers=(policy.overestimate,),
-        plan=partial(queue_of, policy=policy, room=0),
+        name="easy", advance=advance_easy, plan=partial(queue_of, policy=policy, room=0),
     )  # fmt: skip
 
 
 def conservative(policy: Any) -> Rule:
     """Return the rule of conservative backfilling."""
     return Rule(
-        name="conservative", advance=advance_conservative, numbers=(policy.overestimate,),
-        plan=partial(queue_of, policy=policy, room=STEPS), longer=more_steps,
+        name="conservative", advance=advance_conservative, longer=more_steps,
+        able=partial(_ends_in_time, policy=policy),
+        plan=partial(queue_of, policy=policy, room=STEPS),
     )  # fmt: skip

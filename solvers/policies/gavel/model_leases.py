@@ -147,9 +147,9 @@ class FreeGpus:
         """Free GPUs of each model."""
         return [sum(free) for free in self.free]
 
-    def find(self, g: int, gang: int) -> Nodes | None:
+    def find(self, g: int, gang: int, pod: int) -> Nodes | None:
         """GPUs by node of model g for a gang, taken; None where there is no place."""
-        found = place(gang, self.free[g], self.sizes[g], spread=self.spread)
+        found = place(gang, self.free[g], self.sizes[g], spread=self.spread, pod=pod)
         if found is None:
             return None
         for i, count in found.items():
@@ -176,22 +176,23 @@ def _place(
     for gang, j in wide:
         if j in placed:
             continue
-        found = room.find(g, gang)
+        pod = int(state.pod[j])
+        found = room.find(g, gang, pod)
         if found is None:
-            found = _displace(room, g, gang, turns[j], turns, placed)
+            found = _displace(room, g, (gang, pod), turns[j], turns, placed)
         if found is not None:
             placed[j] = found
     return placed
 
 
 def _displace(
-    room: FreeGpus, g: int, gang: int, turn: int, turns: dict[int, int], placed: Places
+    room: FreeGpus, g: int, gang: tuple[int, int], turn: int, turns: dict[int, int], placed: Places
 ) -> Nodes | None:
     """A place among those of later jobs, which lose theirs; None, and nothing lost, if none is."""
     later = sorted((j for j in placed if turns[j] > turn), key=lambda j: -turns[j])
     for k, loser in enumerate(later):
         room.change(g, placed[loser], 1)
-        found = room.find(g, gang)
+        found = room.find(g, *gang)
         if found is not None:
             for j in later[: k + 1]:
                 del placed[j]
@@ -214,9 +215,10 @@ def _fill(state: State, room: FreeGpus, jobs: Sequence[int], placed: Places) -> 
         speeds = every[j].tolist()
         for g in sorted(range(len(speeds)), key=lambda g: (-speeds[g], g)):
             if speeds[g] and gang <= largest[g]:
-                found = room.find(g, gang)
+                pod = int(state.pod[j])
+                found = room.find(g, gang, pod)
                 if found is not None:
                     placed[j] = found
                     largest[g] = min(largest[g], sum(room.free[g]))
                     break
-                largest[g] = gang - 1
+                largest[g] = largest[g] if pod else gang - 1

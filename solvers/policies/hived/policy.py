@@ -280,6 +280,7 @@ class Hived:
     name: ClassVar[str] = "hived"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     one_model: ClassVar[bool] = True
+    pods: ClassVar[bool] = False
     limit: float = 1.2
     backfill: bool = False
 

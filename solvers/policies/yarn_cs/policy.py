@@ -139,29 +139,31 @@ class YarnCs:
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""
         jobs = state.waiting
-        gpus, user = state.gpus[jobs], state.user[jobs]
+        gpus, pods, user = state.gpus[jobs], state.pod[jobs], state.user[jobs]
         room = whole_quotas(state.quota.tolist()) - state.user_gpus
         free, sizes = state.free.tolist(), state.sizes.tolist()
         start: list[tuple[int, Mapping[int, int]]] = []
         at, failed = 0, int(gpus.max(initial=0)) + 1  # the smallest gang that found no place
         while at < jobs.size:
             if self.backfill:
-                tried = (gpus[at:] <= room[user[at:]]) & (gpus[at:] < failed)
+                tried = (gpus[at:] <= room[user[at:]]) & ((gpus[at:] < failed) | (pods[at:] > 0))
             else:
                 tried = room[user[at:]] > 0
             if not tried.any():
                 break
             at += int(tried.argmax())
-            j, u, wanted = int(jobs[at]), int(user[at]), int(gpus[at])
-            fits = wanted <= room[u] and wanted < failed
-            nodes = place(wanted, free, sizes, spread=state.rules.spread) if fits else None
+            j, u, wanted, pod = int(jobs[at]), int(user[at]), int(gpus[at]), int(pods[at])
+            fits = wanted <= room[u] and (wanted < failed or pod > 0)
+            nodes = None
+            if fits:
+                nodes = place(wanted, free, sizes, spread=state.rules.spread, pod=pod)
             if nodes is not None:
                 start.append((j, nodes))
                 room[u] -= wanted
                 for n, taken in nodes.items():
                     free[n] -= taken
             else:
-                failed = min(failed, wanted) if fits else failed
+                failed = min(failed, wanted) if fits and not pod else failed
                 room[u] = room[u] if self.backfill else 0
             at += 1
         return Decision(start=start)

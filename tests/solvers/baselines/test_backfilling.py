@@ -41,8 +41,12 @@ def rounds(seconds: int) -> int:
 
 
 def easy_on_nodes(instance: Instance[Job], wanted: list[int], *, spread: bool) -> list[int]:
-    """The definition, whenever a job comes or ends; first rounds of the jobs."""
+    """The definition, whenever a job comes or ends; first rounds of the jobs.
+
+    Where gangs may be anywhere, that is on one pool of GPUs.
+    """
     jobs, sizes = instance.jobs, instance.cluster.sizes
+    sizes = (sum(sizes),) if spread else sizes
     free, first = list(sizes), [-1] * len(jobs)
     runs: dict[int, tuple[int, dict[int, int]]] = {}  # when they are expected to end
 
