@@ -25,6 +25,7 @@ from gangsched.instances.heterogeneous import family_of, with_speeds
 from gangsched.instances.io import instance_hash, save
 from gangsched.registry import policy as policy_of
 from gangsched.solvers import Bound, Fifo, Srtf
+from malformed import table as given
 from replay_commands import (
     CLUSTER,
     LOG,
@@ -186,15 +187,7 @@ def hours(*names: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     ("args", "jobs"),
-    [
-        (("--from", "2017-10-07 03:00:00"), ["row5", "row6", "row7"]),
-        (("--from", "7190"), ["row5", "row6", "row7"]),  # the first submission is at 1:00:10
-        (("--from", "7191"), ["row7"]),
-        (("--until", "140"), ["row1", "row2"]),
-        (("--from", "100", "--until", "2017-10-07 03:00:00"), ["row3", "row4"]),
-        (("--first", "2"), ["row1", "row2"]),
-        (("--from", "2017-10-07 03:00", "--first", "1"), ["row5"]),
-    ],
+    given("replay_options")["a_part_of_a_trace"],
 )
 def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str]) -> None:
     runs = ("--save-runs", "runs")
@@ -205,15 +198,7 @@ def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str
 
 @pytest.mark.parametrize(
     ("args", "stay"),
-    [
-        (("--without", "2017-10-07 01:01:00..2017-10-07 01:10:00"), [0, 3, 4, 5, 6]),
-        (("--without", "0..1, 7190..7191"), [1, 2, 3, 6]),  # time 0 is another one
-        (("--without", "0..1", "--without", "140 .. 141"), [1, 3, 4, 5, 6]),
-        (("--without-users", "b"), [0, 3, 4, 5]),
-        (("--without-users", "b, c", "--without", "0..1"), [3, 4]),
-        (("--without-users", "a", "--from", "2017-10-07 03:00:00"), [1, 2, 5, 6]),
-        (("--without-users", "a", "--weights", "equal"), [1, 2, 5, 6]),
-    ],
+    given("replay_options")["what_is_left_out_might_as_well_not_be_in_the_file"],
 )
 def test_what_is_left_out_might_as_well_not_be_in_the_file(
     replay: Replay, args: tuple[str, ...], stay: list[int]
@@ -238,11 +223,7 @@ def test_what_is_left_out_might_as_well_not_be_in_the_file(
 
 @pytest.mark.parametrize(
     ("args", "gone"),
-    [
-        ((), "no job"),
-        (("--without-users", "b"), "3 jobs"),
-        (("--without-users", "b, c", "--without", "0..1"), "5 jobs"),
-    ],
+    given("replay_options")["jobs_that_options_leave_out_are_counted_in_the_settings"],
 )
 def test_jobs_that_options_leave_out_are_counted_in_the_settings(
     replay: Replay, args: tuple[str, ...], gone: str
@@ -255,13 +236,7 @@ def test_jobs_that_options_leave_out_are_counted_in_the_settings(
 
 @pytest.mark.parametrize(
     ("args", "weights"),
-    [
-        ((), [17, 12, 2]),
-        (("--weights", "equal"), [1, 1, 1]),
-        (("--weights", "requested"), [17, 12, 2]),
-        (("--weights", "trace"), [1, 1, 1]),  # this format has no weights
-        (("--weights", "sizes.csv"), [24, 8, 8, 16]),  # nodes of 8 GPUs; d has no jobs
-    ],
+    given("replay_options")["weights_of_the_users"],
 )
 def test_weights_of_the_users(replay: Replay, args: tuple[str, ...], weights: list[float]) -> None:
     Path("sizes.csv").write_text("vc,num\na,3\nb,1\nc,1\nd,2\n")
@@ -362,13 +337,7 @@ def test_a_policy_of_somebody_else(
 
 @pytest.mark.parametrize(
     ("policy", "reason"),
-    [
-        ("Raises", "policy 'widest' at 0: KeyError: 'two\\nlines'"),
-        ("Leaves", "SystemExit: 3"),
-        ("Invents", "policy 'widest' at 0: orders job 99, which does not exist"),
-        ("Lazy", "leaves 7 jobs waiting for ever"),
-        ("Rubbish", "policy 'widest' at 0: "),
-    ],
+    given("replay_options")["a_policy_that_goes_wrong_fails_alone"],
 )
 def test_a_policy_that_goes_wrong_fails_alone(replay: Replay, policy: str, reason: str) -> None:
     name = f"theirs.py:{policy}"
@@ -577,19 +546,7 @@ def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
 
 @pytest.mark.parametrize(
     ("args", "message"),
-    [
-        (("X1",), "scenario 'X1' is not one of T<jobs>, H_SLO"),
-        (("T0",), "scenario T0: it has no jobs"),
-        (("T9", "--from", "0"), "--from does not go with --reader scenario"),
-        (("T9", "--without", "0..9"), "--without does not go with --reader scenario"),
-        (("T9", "--without-users", "a"), "--without-users does not go with --reader scenario"),
-        (("T9", "--weights", "equal"), "--weights does not go with --reader scenario"),
-        (("T9", "--speeds", "table1"), "--speeds does not go with --reader scenario"),
-        (("T9", "--nodes", "2"), "give --nodes and --gpus-per-node"),
-        (("T9", "--reader-option", "jobs=3"), "--reader-option: scenario 'T9' takes none"),
-        (("H_SLO", "--reader-option", "sizes=3"), "'sizes=3' is not one of jobs=, days=, density="),
-        (("H_SLO", "--reader-option", "jobs=x"), "--reader-option: jobs='x' is not a number"),
-    ],
+    given("replay_options")["a_scenario_that_cannot_be_is_told"],
 )
 def test_a_scenario_that_cannot_be_is_told(
     replay: Replay, args: tuple[str, ...], message: str

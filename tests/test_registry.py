@@ -8,6 +8,7 @@ from gangsched import registry
 from gangsched.formulations.io import PROBLEMS as FILE_PROBLEMS
 from gangsched.registry import PROBLEMS, lookup, plugins, policy, solver, warm_up
 from gangsched.solvers import first_fit
+from malformed import table
 
 #: what the optimum of each tiny problem is worth
 TINY = {
@@ -100,15 +101,7 @@ def test_a_module_in_the_current_folder_is_found(module: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        ("best", r"^solver 'best' is not one of sjf-bco, .*, exact, nor module:object or file.py:"),
-        ("sjf_bco:quick", r"solver 'sjf_bco:quick' is not one of sjf-bco"),
-        ("", r"solver '' is not one of"),
-        (":mine", r"solver ':mine' cannot be imported: ValueError"),
-        ("nowhere:mine", r"solver 'nowhere:mine' cannot be imported: ModuleNotFoundError: No mod"),
-        ("somebodys:yours", r"cannot be imported: AttributeError: module 'somebodys' has no attri"),
-        ("somebodys:number", r"^solver 'somebodys:number' is of type int, which is no function$"),
-    ],
+    table("refused_values")["what_is_no_solver_is_refused"],
 )
 @pytest.mark.usefixtures("module")
 def test_what_is_no_solver_is_refused(name: str, text: str) -> None:

@@ -14,6 +14,7 @@ from gangsched.analysis.proofs.contention import contention_bound
 from gangsched.analysis.proofs.makespan import InvalidCertificate, configuration_bound
 from gangsched.analysis.proofs.problem_data import proven
 from gangsched.formulations import RarDdls
+from malformed import table
 from strategies import rar_problems
 
 
@@ -29,13 +30,7 @@ def wide(gangs: list[int], sizes: list[int], **parameters: Any) -> RarDdls:
 
 @pytest.mark.parametrize(
     ("gangs", "sizes", "together", "value"),
-    [
-        ([3, 3], [2, 2, 2], True, 4),  # three uplinks, each needs two
-        ([3, 3], [2, 2, 2, 2], False, 2),  # each has two of its own
-        ([4, 4], [3, 3, 2, 2], False, 2),  # 2 + 2 hold one and 3 + 3 the other
-        ([4, 4], [3, 2, 3], True, 4),  # 3 + 2 are left beside no 4
-        ([4, 4], [4, 3], True, 2),  # more than all GPUs; on one node d = 1
-    ],
+    table("refused_values")["jobs_that_clash"],
 )
 def test_jobs_that_clash(gangs: list[int], sizes: list[int], together: bool, value: int) -> None:
     problem = wide(gangs, sizes)
@@ -103,13 +98,7 @@ def test_no_bound_exceeds_an_optimum(problem: RarDdls) -> None:
 
 @pytest.mark.parametrize(
     ("jobs", "message"),
-    [
-        ([0, 1], "jobs 0 and 1 can run without contention"),
-        ([0, 0], r"jobs=\[0, 0\] are not different jobs of the 2"),
-        ([2], r"jobs=\[2\] are not different jobs of the 2"),
-        ([-1], r"jobs\[0\]=-1 is not an integer >= 0"),
-        ("01", "jobs='01' is not a list of integers"),
-    ],
+    table("refused_values")["what_is_no_clique_is_refused"],
 )
 def test_what_is_no_clique_is_refused(jobs: Any, message: str) -> None:
     problem, certificate = wide([3, 3], [2] * 4), {"kind": "clique", "jobs": jobs}

@@ -15,6 +15,7 @@ from gangsched.analysis.show.pareto_plot import SHIFTS, _box, _overlap, _shifts,
 from gangsched.formulations import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.registry import PROBLEMS
+from malformed import table
 from tiny import tiny
 
 SOLVERS = [name for name in PROBLEMS["rar-ddls"].solvers if name != "exact"]
@@ -90,10 +91,7 @@ def test_the_command_draws_all_solvers(
 
 @pytest.mark.parametrize(
     ("args", "reason"),
-    [
-        (["--setting", "queue-philly", "--problem", "unisched", "--jobs", "5"], "is for rar-ddls"),
-        (["rar-contention-1"], "must end in .png or .svg"),
-    ],
+    table("refused_values")["bad_pictures_are_refused_before_the_work"],
 )
 def test_bad_pictures_are_refused_before_the_work(
     args: list[str], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -25,6 +25,7 @@ from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.traces import read_chronus
 from gangsched.solvers import Bound, Fifo, Srtf
 from gangsched.verify.kernels import most_gains
+from malformed import table
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -193,11 +194,7 @@ def test_many_intervals() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [
-        ({"intervals": 0}, "intervals=0 is below 1"),
-        ({"rounds": -1}, "rounds=-1 is below 0"),
-        ({"halvings": -1}, "halvings=-1 is below 0"),
-    ],
+    table("refused_values")["bad_parameters"],
 )
 def test_bad_parameters(parameters: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=f"reward_bound: {message}"):

@@ -199,14 +199,7 @@ def test_broken_heads_are_refused(
 
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
-    [
-        ("spread", 1, "spread=1 is not true or false"),
-        ("lease", 0, "lease=0 is below 1"),
-        ("lease", "1", "lease='1' is not an integer"),
-        ("overhead", 120, "overhead=120 is not below the lease of 120 s"),
-        ("migration", 120, "migration=120 is not below the lease of 120 s"),
-        ("migration", 2.5, "migration=2.5 is not an integer"),
-    ],
+    table("refused_values")["broken_rules_are_refused"],
 )
 def test_broken_rules_are_refused(name: str, value: Any, rule: str) -> None:
     data = run_to_dict(RUN)

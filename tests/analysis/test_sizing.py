@@ -17,6 +17,7 @@ from gangsched.analysis.driving.metrics import completion_time
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Fifo
 from gangsched.solvers.policy import Rules
+from malformed import table
 
 RULES = Rules(round_length=1, lease=1, overhead=0)
 
@@ -81,12 +82,7 @@ def test_targets_of_users_and_quantiles_have_no_proof() -> None:
 
 @pytest.mark.parametrize(
     ("text", "rule"),
-    [
-        ("mean wait < soon", "is not of the form 'mean wait <= 30 min'"),
-        ("mean pain <= 3 h", "'pain' is not one of wait, completion, slowdown"),
-        ("mean slowdown <= 3 h", "'h' is not one of s, min, h, d"),
-        ("mean wait <= 3 weeks", "'weeks' is not one of s, min, h, d"),
-    ],
+    table("refused_values")["what_is_no_target_is_refused"],
 )
 def test_what_is_no_target_is_refused(text: str, rule: str) -> None:
     with pytest.raises(ValueError, match=f"target {text!r}") as caught:

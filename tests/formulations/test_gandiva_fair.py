@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gangsched.formulations.gandiva_fair.problem import GpuMarket, effective_tickets
 from gangsched.formulations.problem import Sense
 from gangsched.instances import Allocation
+from malformed import table
 
 #: the paper's Table 3
 TABLE3 = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]], models=("k80", "v100"))
@@ -70,10 +71,7 @@ def test_effective_tickets_level_what_is_not_capped(
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [
-        ([[20, 4], [20, 4], [20.5, 4]], "supply: 60.5 of 60 GPUs of 'k80' are in use"),
-        ([[40, 0], [20, 4], [0, 7]], "floor: user 'u2' gets 43.75, its fair share is worth 45.0"),
-    ],
+    table("refused_values")["what_is_broken_is_named"],
 )
 def test_what_is_broken_is_named(rows: Any, message: str) -> None:
     assert TABLE3.violations(shares(rows)) == [message]

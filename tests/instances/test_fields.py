@@ -18,6 +18,7 @@ from gangsched.instances import (
     TargetMetric,
     User,
 )
+from malformed import table
 
 #: wrong values by kind of field, and what is said of them behind the field's name
 NO_NUMBER = [("x", "='x' is not a number"), (True, "=True is not a number")]
@@ -94,14 +95,7 @@ def test_a_field_that_breaks_its_rule_is_refused(
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [
-        ({"pod": 3}, "pod=3 does not divide gpus=2"),
-        ({"pod": 4}, "pod=4 does not divide gpus=2"),
-        ({"after": "bc"}, "after='bc' is not a sequence of ids of jobs"),
-        ({"after": ["b", 7]}, "after has 7, which is not a string"),
-        ({"after": ["b", "a"]}, "after=('b', 'a') has the job itself"),
-        ({"after": ["b", "b"]}, "after=('b', 'b') has an id twice"),
-    ],
+    table("refused_values")["restrictions_have_rules_of_their_own"],
 )
 def test_restrictions_have_rules_of_their_own(fields: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(f"job 'a': {message}")):
@@ -110,11 +104,7 @@ def test_restrictions_have_rules_of_their_own(fields: Any, message: str) -> None
 
 @pytest.mark.parametrize(
     ("speeds", "rule"),
-    [
-        ([1], "=[1] is not a mapping of model to speed"),
-        ({"k80": 0}, "['k80']=0 is not positive"),
-        ({"k80": "2"}, "['k80']='2' is not a number"),
-    ],
+    table("refused_values")["speeds_are_positive_numbers_by_model"],
 )
 def test_speeds_are_positive_numbers_by_model(speeds: Any, rule: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(f"job 'a': speeds{rule}")):

@@ -18,6 +18,7 @@ from gangsched.formulations.io import PROBLEMS, problem_from_dict
 from gangsched.instances import library
 from layout import ROOT
 from library_instances import rows
+from malformed import table
 
 NAMES = library.names()
 DATA = build_library.DATA
@@ -188,12 +189,7 @@ def test_what_does_not_hold_is_seen(what: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [
-        ({"version": 2}, "^version=2 is not supported, only 1 is$"),
-        ({"edition": 1}, "^edition=1 is not supported, only 2 is$"),
-        ({"name": "b"}, "^name='b' is not 'rar-small-1'$"),
-        ({"history": []}, "^history is empty$"),
-    ],
+    table("refused_values")["another_format_is_refused"],
 )
 def test_another_format_is_refused(change: dict[str, Any], reason: str) -> None:
     data = library.entry_to_dict(SMALL)

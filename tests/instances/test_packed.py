@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gangsched.instances import Schedule
 from gangsched.instances.packed import Packed
+from malformed import table
 
 PARTS = st.lists(
     st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 300), max_size=9), max_size=5
@@ -72,11 +73,7 @@ def test_a_schedule_unpacks_what_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "text"),
-    [
-        ({"end": [4, 5]}, "segment 1 of job 1: start=5 is not before end=5"),
-        ({"node": [0, 1, 1]}, "a node occurs twice"),
-        ({"gpus": [1, 0, 3]}, "uses nothing"),
-    ],
+    table("refused_values")["packed_segments_are_checked"],
 )
 def test_packed_segments_are_checked(changes: dict[str, list[int]], text: str) -> None:
     with pytest.raises(ValueError, match=text):

@@ -24,6 +24,7 @@ from gangsched.solvers.ours.configurations import (
 from gangsched.solvers.ours.pool import PoolRun, columns, run_pool, schedule_of
 from gangsched.solvers.ours.user_order import Members
 from gangsched.solvers.result import Bound, Status, Stop
+from malformed import table
 from preemptive import (
     mixed_optimum,
     mixed_problem,
@@ -90,12 +91,7 @@ def test_instances_of_the_library_are_solved(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("more", "text"),
-    [
-        ({"prices": [1]}, r"prices has 1 entries for 3 jobs"),
-        ({"prices": [1, 1, -1]}, r"prices\[2\]=-1 is not an integer >= 0"),
-        ({"prices": [1, 1, 1.0]}, r"prices\[2\]=1.0 is not an integer >= 0"),
-        ({}, "prices=None is not a list"),
-    ],
+    table("refused_values")["broken_certificates_are_refused"],
 )
 def test_broken_certificates_are_refused(more: dict[str, Any], text: str) -> None:
     problem = problem_of([3], [(2, 0, 2, 1.0)] * 3, "makespan")

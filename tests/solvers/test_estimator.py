@@ -24,6 +24,7 @@ from gangsched.solvers.unisched.estimator import (
 )
 from gangsched.solvers.unisched.learning_curves import CurveEnsemble, epochs_at
 from gangsched.solvers.unisched.savings import epochs_prior, stopping_distribution
+from malformed import table
 
 Ints = NDArray[np.int64]
 
@@ -96,11 +97,7 @@ def test_split_speeds_are_those_that_jobs_may_have(
 
 @pytest.mark.parametrize(
     ("numbers", "message"),
-    [
-        ((0, 1, 1), "iteration times: compute=0 is not positive"),
-        ((1, -1, 1), "iteration times: intra=-1 is not >= 0"),
-        ((1, 0.5, 0.25), "iteration times: inter=0.25 is below intra=0.5"),
-    ],
+    table("refused_values")["wrong_times_are_refused"],
 )
 def test_wrong_times_are_refused(numbers: tuple[float, float, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -38,6 +38,7 @@ from gangsched.solvers import (
 from gangsched.solvers.rar_ddls.bounds import area_bound
 from gangsched.solvers.rar_ddls.sjf_bco import sjf_bco
 from gangsched.solvers.result import Status, Stop
+from malformed import table
 from tiny import SEEDS, optimum, tiny
 
 pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and bound
@@ -255,14 +256,7 @@ def test_another_solver_of_pyomo_finds_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"solver": "nonesuch"}, "solver='nonesuch' does not work here; these do: highs"),
-        ({"form": "fast"}, "form='fast' is not one of compact, literal"),
-        ({"form": "workload"}, "form 'workload' neither solves nor bounds the problem"),
-        ({"time_limit": 0}, "time_limit=0 is not positive"),
-        ({"work_limit": 0}, "work_limit=0 is not positive"),
-        ({"work_limit": 9, "solver": "appsi_highs"}, "work_limit=9 is for 'highs', not 'appsi"),
-    ],
+    table("refused_values")["a_wrong_option_is_refused"],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
     limit = {name: options[name] for name in options if name == "time_limit"}
