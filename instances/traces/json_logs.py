@@ -17,14 +17,14 @@ from ..io import parse_json, text_lines
 from ..io import read_json as read_json_file
 from .export import trace_of
 from .kubernetes import kubernetes_doubts, kubernetes_roles, kubernetes_row, list_of
-from .objects import Record, Row, at, entries, found, text_of
+from .objects import Record, Row, at, entries, row_of, text_of
 from .roles import ROLES, check_header, given_columns
 from .trace import Reading, Trace
 from .tres import tres_ids
 from .values import ExportTable
 
-#: numbers of Slurm from which on they say that there is none
-NO_VALUE = 2**32 - 16
+#: numbers by which Slurm says that there is none
+NO_VALUE = frozenset(str(2**32 - i) for i in range(1, 17))
 #: profiles of Batsim: of a time, and of others one after the other, so many in one another
 DEEPEST = 50
 DELAYS, SEQUENCES = ("delay", "DelayProfile"), ("composed", "SequentialCompositionProfile")
@@ -208,46 +208,21 @@ def _flat_row(item: Record) -> Row:
 
 def _sacct_row(job: Record) -> Row:
     """The row that sacct prints of a job, with seconds since 1970 for times."""
-    state = at(job, "state", "current")
-    start, end, elapsed, eligible, paused = (
-        _seconds(at(job, "time", name)) or 0
-        for name in ("start", "end", "elapsed", "eligible", "suspended")
-    )
-    numbers = all(isinstance(time, int | float) for time in (end, elapsed, paused))
-    if start == eligible and numbers and elapsed and 0 < start < end - elapsed - paused:
-        start = end - elapsed - paused  # older versions have the eligible time in its place
-    return {
-        "JobID": _job_id(job),
-        "User": text_of(found(job.get("user"), at(job, "association", "user"))),
-        "Account": text_of(found(job.get("account"), at(job, "association", "account"))),
-        "Partition": text_of(job.get("partition")),
-        "Submit": text_of(_seconds(at(job, "time", "submission"))),
-        "Eligible": text_of(eligible or None),
-        "Start": text_of(start or None),
-        "End": text_of(end or None),
-        "ElapsedRaw": text_of(elapsed),
-        "TimelimitRaw": text_of(_seconds(at(job, "time", "limit"))),
-        "State": text_of(state[0] if isinstance(state, list) and state else state),
-        "AllocTRES": _tres(at(job, "tres", "allocated")),
-        "ReqTRES": _tres(at(job, "tres", "requested")),
-    }
-
-
-def _seconds(value: Any) -> Any:
-    """A number of Slurm, None where it says that it is none."""
-    if isinstance(value, dict):
-        known = value.get("set", True) and not value.get("infinite", False)
-        value = value.get("number") if known else None
-    return None if isinstance(value, int) and NO_VALUE <= value < 2**32 else value
-
-
-def _job_id(job: Record) -> str:
-    """A job's id as sacct prints it: 7, 7_2 of an array, 7+1 of a heterogeneous job."""
-    array, het = _seconds(at(job, "array", "job_id")), _seconds(at(job, "het", "job_id"))
-    task, part = _seconds(at(job, "array", "task_id")), _seconds(at(job, "het", "job_offset"))
-    if array and task is not None:
-        return f"{array}_{task}"
-    return f"{het}+{part}" if het and part is not None else text_of(job.get("job_id"))
+    row = {name: "" if text in NO_VALUE else text for name, text in row_of("sacct", job).items()}
+    times = [row[name] for name in ("Start", "Eligible", "End", "ElapsedRaw", "suspended")]
+    if all(text.isdecimal() for text in times):
+        start, eligible, end, elapsed, paused = map(int, times)
+        if start == eligible and elapsed and 0 < start < end - elapsed - paused:
+            row["Start"] = str(end - elapsed - paused)  # older versions have the other one there
+    row |= {name: "" for name in ("Start", "Eligible", "End") if row[name] == "0"}
+    row["JobID"] = row["job"]
+    if row["array"] not in ("", "0") and row["task"]:
+        row["JobID"] = f"{row['array']}_{row['task']}"
+    elif row["het"] not in ("", "0") and row["part"]:
+        row["JobID"] = f"{row['het']}+{row['part']}"
+    kept = {name: text for name, text in row.items() if name[0].isupper()}
+    both = ("AllocTRES", "allocated"), ("ReqTRES", "requested")
+    return kept | {name: _tres(at(job, "tres", own)) for name, own in both}
 
 
 def _tres(resources: Any) -> str:
@@ -281,13 +256,8 @@ class Batsim:
         limit = job.get("walltime", -1)
         if isinstance(limit, int | float) and limit > 0:
             time = min(time, limit)
-        return {
-            "id": text_of(job.get("id")),
-            "res": text_of(job.get("res")),
-            "subtime_s": text_of(job.get("subtime")),
-            "delay_s": text_of(time),
-            "walltime_s": text_of(limit) if limit != -1 else "",
-        }
+        known = {"walltime_s": ""} if limit == -1 else {}
+        return {**row_of("batsim", job), "delay_s": text_of(time), **known}
 
     def _time(self, name: Any, above: int) -> float | str:
         """Seconds of a profile, or why they are not known."""

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .objects import Record, Row, at, entries, fields, found, text_of
+from .objects import Record, Row, at, entries, fields, found, row_of, text_of
 from .trace import Reading
 
 #: resources that are whole GPUs, and that are parts of one
@@ -106,26 +106,17 @@ def kubernetes_row(item: Record) -> Row:
     if not end:
         return "unknown end" if state in ENDED else "still running"
     sizes = {own for count, own, _ in pods if count and own}
-    meta = item.get("metadata")
-    return {
-        "name": f"{text_of(at(meta, 'namespace'))}/{text_of(at(meta, 'name'))}".strip("/"),
-        "namespace": text_of(at(meta, "namespace")),
+    row = row_of("kubernetes", item)
+    return row | {
+        "name": f"{row['namespace']}/{row['name']}".strip("/"),
         "user": _user(item),
         "queue": _queue(item),
-        "creationTimestamp": text_of(at(meta, "creationTimestamp")),
         "start": start,
         "end": end,
         "state": state,
         "gpus": f"{gpus:g}",
         "gpus_of_a_pod": f"{sizes.pop():g}" if len(sizes) == 1 else "",
         "gpu_model": text_of(found(*(_model(spec) for _, spec in _pods(item)))),
-        "limit_s": text_of(
-            found(
-                at(item, "spec", "activeDeadlineSeconds"),
-                at(item, "spec", "maximumExecutionTimeSeconds"),
-                at(item, "spec", "runPolicy", "activeDeadlineSeconds"),
-            )
-        ),
     }
 
 
@@ -252,5 +243,4 @@ def _user(item: Record) -> str:
 
 
 def _queue(item: Record) -> str:
-    own = found(at(item, "spec", "queueName"), at(item, "spec", "queue"))
-    return text_of(own) or _labels(item, QUEUES)
+    return row_of("kubernetes", item)["queue"] or _labels(item, QUEUES)

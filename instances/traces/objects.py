@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 Record = dict[str, Any]
 #: texts by column, or the reason why there is no job
 Row = Mapping[str, str] | str
+#: by format and column, where the values stand
+PATHS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
+    files("gangsched.instances.data").joinpath("json_columns.toml").read_text("utf-8")
+)
 
 
 def at(value: Any, *names: str) -> Any:
@@ -19,8 +25,19 @@ def at(value: Any, *names: str) -> Any:
     (5, None)
     """
     for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, list) and name == "0":
+            value = value[0] if value else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def row_of(format: str, item: Record) -> dict[str, str]:
+    """Return the texts that stand at the paths of a format, by column."""
+    return {
+        column: text_of(found(*(at(item, *path.split("/")) for path in paths)))
+        for column, paths in PATHS[format].items()
+    }
 
 
 def entries(value: Any) -> list[Any]:
@@ -39,13 +56,18 @@ def found(*values: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a table of text would have it.
+    """Return a value as a table of text would have it; a number of Slurm may say that it is none.
 
     Examples
     --------
     >>> text_of(None), text_of(1.5), text_of(True), text_of([1])
     ('', '1.5', 'true', '[...]')
+    >>> text_of({"set": True, "number": 30}), text_of({"set": False, "number": 0})
+    ('30', '')
     """
+    if isinstance(value, dict) and "number" in value:
+        known = value.get("set", True) and not value.get("infinite", False)
+        value = value["number"] if known else None
     if value is None:
         return ""
     if isinstance(value, bool):
