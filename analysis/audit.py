@@ -29,7 +29,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import pairwise
@@ -46,7 +46,7 @@ from .proofs.verify_audit import verify_finding
 if TYPE_CHECKING:
     from ..instances.traces import LogRow, Trace
 
-__all__ = ["Audit", "Check", "Finding", "audit"]
+__all__ = ["Audit", "Finding", "audit"]
 
 Ints = NDArray[np.int64]
 SHOWN = 3  #: rows that a finding names
@@ -60,8 +60,7 @@ MOST_TRIED = 100  #: seconds with too many GPUs in use that are looked at
 ZONE = r"(UTC|Z|[+-]\d\d:?\d\d)$"  #: at the end of a time
 AUTUMN = "unless the clock was set back by an hour, as no zone is named"
 QUEUE = "overload"  #: the rule whose proof a real log can have
-RULES = ("width", "in use", "demand")
-SCOPES = ("cluster", "model", "node size", "quota", "window")
+Checks = Mapping[str, Mapping[str, int | str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,31 +103,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """Whether a rule was asked of a scope, and if not, why.
-
-    Parameters
-    ----------
-    rule : {"width", "in use", "demand"}
-        Whether a gang fits at all; whether more was in use at once than there is; whether more work
-        was wanted than can be done.
-    scope : {"cluster", "model", "node size", "quota", "window"}
-    jobs : int
-        How many jobs it was asked of.
-    why : str
-        Why it was asked of none.
-    """
-
-    rule: str
-    scope: str
-    jobs: int = 0
-    why: str = ""
-
-    def __str__(self) -> str:
-        return self.why or f"{counted(self.jobs, 'job')}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What an audit found, and what it could not look at.
 
@@ -139,8 +113,10 @@ class Audit:
     jobs : int
     findings : tuple of Finding
         Proved ones first.
-    checks : tuple of Check
-        One for each rule about GPUs and each scope.
+    checks : mapping of str to mapping of str to int or str
+        By rule about GPUs and scope the number of jobs that it was asked of, or why of none:
+        "width", whether a gang fits at all; "in use", whether more was in use at once than there
+        is; "demand", whether more work was wanted than can be done.
     doubts : tuple of str
         What had to be assumed to read the log.
     """
@@ -148,7 +124,7 @@ class Audit:
     name: str
     jobs: int
     findings: tuple[Finding, ...]
-    checks: tuple[Check, ...] = ()
+    checks: Checks = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
 
     @property
@@ -159,25 +135,22 @@ class Audit:
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What could not be checked, in a line, and in another one which jobs do not count."""
-        cells: defaultdict[str, list[Check]] = defaultdict(list)
-        for check in self.checks:
-            if check.why and check.scope != "window":
-                cells[check.why].append(check)
-        lacking = [f"{_named(found)} ({why})" for why, found in cells.items()]
-        said = [f"not checked: {'; '.join(lacking)}"] * bool(lacking)
-        jobs = {check.rule: check.jobs for check in self.checks if check.scope == "cluster"}
-        if 0 < jobs.get("in use", 0) < jobs["width"]:
-            lack, every = jobs["width"] - jobs["in use"], counted(jobs["width"], "job")
-            said.append(
-                f"GPUs in use: {lack:,} of {every} do not count: "
-                "their times are not known, or they were interrupted"
-            )
+        lacking = {
+            (scope, cell): rule
+            for rule, cells in reversed([*self.checks.items()])
+            for scope, cell in cells.items()
+            if isinstance(cell, str) and scope != "window"
+        }
+        named = [
+            (scope if rule == "width" else f"{rule} of {scope}") + f" ({why})"
+            for (scope, why), rule in lacking.items()
+        ]
+        said = [f"not checked: {', '.join(named)}"] * bool(named)
+        gangs, used = (self.checks.get(rule, {}).get("cluster") for rule in ("width", "in use"))
+        if isinstance(gangs, int) and isinstance(used, int) and used < gangs:
+            text = f"GPUs in use: {gangs - used:,} of {counted(gangs, 'job')} do not count: "
+            said.append(text + "their times are not known, or they were interrupted")
         return tuple(said)
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Return the checks as a table: rules by scopes, of how many jobs, or why of none."""
-        by_rule = [[str(c) for c in self.checks if c.rule == rule] for rule in RULES]
-        return [(rule, *cells) for rule, cells in zip(RULES, by_rule, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -186,7 +159,7 @@ class Audit:
             "jobs": self.jobs,
             **({"doubts": list(self.doubts)} if self.doubts else {}),
             "findings": [{"sure": one.sure, **asdict(one)} for one in self.findings],
-            "checks": [asdict(one) for one in self.checks],
+            "checks": {rule: dict(cells) for rule, cells in self.checks.items()},
         }
 
     def _cells(self) -> list[tuple[str, ...]]:
@@ -208,19 +181,6 @@ class Audit:
 
 
 HEADS = ("sure", "finding", "what", "jobs", "rows")
-
-
-def _named(checks: Sequence[Check]) -> str:
-    """Name cells by scope, and by rule where not all rules are meant."""
-    scopes: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for scope in SCOPES:
-        rules = tuple(check.rule for check in checks if check.scope == scope)
-        if rules:
-            scopes[rules].append(scope)
-    return ", ".join(
-        ("" if len(rules) == len(RULES) else f"{' and '.join(rules)} of ") + ", ".join(found)
-        for rules, found in scopes.items()
-    )
 
 
 def audit(
@@ -281,7 +241,7 @@ def audit(
     >>> print(audit(trace, Cluster.of_sizes([8])))
     Audit of 'log': 2 jobs, 1 finding, 1 proved
     proved: more GPUs in use than there are: 10 of 8 at second 21, for 44 s in all [line 3, line 2]
-    not checked: model (no job names one); node size (no job wants one); quota (none are given)
+    not checked: model (no job names one), node size (no job wants one), quota (none are given)
     """
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise ValueError(f"audit: window={window!r} is not a number of seconds above 0")
@@ -303,7 +263,7 @@ def audit(
         name=trace.name,
         jobs=len(trace.jobs),
         findings=tuple(found),
-        checks=tuple(_checks(log, groups, cluster, quotas)),
+        checks=_checks(log, groups, cluster, quotas),
         doubts=trace.doubts,
     )
 
@@ -502,31 +462,32 @@ def _checks(
     groups: Sequence[_Group],
     cluster: Cluster | None,
     quotas: Mapping[str, int] | None,
-) -> Iterator[Check]:
-    """Say of each rule in each scope of how many jobs it was asked, or why of none."""
-    named = "none is given" if cluster is None else ""
+) -> Checks:
+    """By rule and scope, of how many jobs a rule was asked, or why of none."""
+    given = "" if cluster is not None else "no cluster is given"
     reasons = {
-        "cluster": named,
-        "model": named or "no job names one",
-        "node size": named or "no job wants one",
-        "quota": "none are given" if quotas is None else "no user has a quota",
+        "cluster": given,
+        "model": given or "no job names one",
+        "node size": given or "no job wants one",
+        "quota": "none are given" if quotas is None else "no user has one",
+        "window": "nothing is compared",
     }
-    asked: dict[str, set[int]] = {
-        scope: {j for group in groups if group.scope == scope for j in group.jobs}
+    asked = {
+        scope: {j for group in groups if scope in (group.scope, "window") for j in group.jobs}
         for scope in reasons
     }
-    asked["window"] = set[int]().union(*asked.values())
+    found: dict[str, dict[str, int | str]] = {}
     for rule, known, lack in (
         ("width", log.jobs, ""),
         ("in use", log.runs, "nothing says when jobs ran"),
         ("demand", log.work, "no run time is the same on all GPUs"),
     ):
-        for scope, jobs in asked.items():
-            count = sum(known[j] is not None for j in jobs)
-            why = "" if count else lack if jobs else reasons.get(scope, "nothing is compared")
-            if (rule, scope) == ("width", "window"):
-                count, why = 0, "a width has no time"
-            yield Check(rule=rule, scope=scope, jobs=count, why=why)
+        found[rule] = {
+            scope: sum(known[j] is not None for j in jobs) or (lack if jobs else reasons[scope])
+            for scope, jobs in asked.items()
+        }
+    found["width"]["window"] = "a width has no time"
+    return found
 
 
 # --- rows and times ------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ...instances.display import counted, in_doubt
-from ..audit import SCOPES
 from . import page, plots
 from .columns import Column, ColumnTable, whole
 from .page import Topic
@@ -65,7 +64,9 @@ def write_audit_report(
     ...     "1 finding in 9 jobs" in file.read_text("utf-8")
     True
     """
-    table = page.rows(("rule", *SCOPES), found.table(), name="checks")
+    heads = "rule", *next(iter(found.checks.values()), ())
+    lines = [(rule, *map(str, cells.values())) for rule, cells in found.checks.items()]
+    table = page.rows(heads, lines, name="checks")
     topics = [_findings(found), Topic("What was checked", [table, page.muted(CHECKED)])]
     topics += _proofs(found)
     topics.append(Topic("How it was read", list(map(page.paragraph, notes))))

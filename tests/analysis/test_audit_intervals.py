@@ -17,9 +17,12 @@ import gangsched as gs
 from clean_logs import CleanLog, Row, clean_log
 from few import first
 from gangsched import screen
+from gangsched.analysis.proofs.verify import InvalidCertificate
+from gangsched.analysis.proofs.verify_audit import verify_finding
 from gangsched.cli.app import app
 from gangsched.instances import Cluster, DeadlineJob, Job
-from gangsched.instances.traces import LogRow, ReadReport, Trace
+from gangsched.instances.convert import to_instance
+from gangsched.instances.traces import LogRow, ReadReport, Trace, read_csv
 
 TIMES = ("submit", "start", "end", "duration", "deadline")
 
@@ -68,6 +71,40 @@ def test_nothing_is_proved_of_what_rounding_explains(group: int, tmp_path: Path)
         assert gs.audit(trace, log.cluster, quotas=log.quotas).proved == (), seed
         wrong += bool(gs.audit(replace(trace, steps={}), log.cluster, quotas=log.quotas).proved)
     assert wrong > 40  # as logs of seconds they could not be
+
+
+STAMPS = {
+    "%Y-%m-%dT%H:%M:%S": 1, "%Y-%m-%d %H:%M": 60, "%d.%m.%Y %H:%M": 60, "%m/%d/%Y %I:%M %p": 60,
+}  # fmt: skip
+RUN_TIMES = {"duration_s": (1, "d"), "runtime_min": (60, "d"), "duration_h": (360, ".1f")}
+
+
+@pytest.mark.parametrize("seed", first(12, range(60)))
+def test_what_spreadsheets_save_has_the_row_recorded(seed: int, tmp_path: Path) -> None:
+    rng, log = random.Random(seed), clean_log(seed)
+    form, column = rng.choice([*STAMPS]), rng.choice([*RUN_TIMES])
+    (step, written_as), cut = RUN_TIMES[column], rng.choice([math.floor, round, math.ceil])
+    midnight = datetime(2025, 3, 3) - timedelta(seconds=999_000 + rng.randrange(600))
+    rows = [row for row in log.rows if cut(row["duration"] / step)]
+    lines = [f"id;gpus;submit;start;end;{column}"]
+    for row in rows:
+        times = [
+            (midnight + timedelta(seconds=cut(row[name] / STAMPS[form]) * STAMPS[form]))
+            for name in TIMES[:3]
+        ]
+        run = cut(row["duration"] / step) * (0.1 if column == "duration_h" else 1)
+        stamps = ";".join(time.strftime(form) for time in times)
+        lines.append(f"{row['id']};{row['gpus']};{stamps};{run:{written_as}}")
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    trace = read_csv(tmp_path / "log.csv")
+    assert gs.audit(trace, log.cluster).proved == ()
+    made = to_instance(trace, log.cluster)
+    found = gs.replay(made.instance, ["fifo"], times=made.times)
+    assert [row.name for row in found.rows] == ["recorded", "fifo"], found.unrecorded
+    truth = sum(row["end"] - row["submit"] for row in rows) / len(rows)
+    error = (found.rows[0].measures["mean_completion"] or 0) - truth
+    assert abs(error) <= 2 * STAMPS[form] + step
+    assert (found.rows[0].ratios["flow"] or 0) >= 1
 
 
 ZONES = {
@@ -141,6 +178,9 @@ def test_what_is_wrong_by_as_much_as_the_steps_is_proved(rule: str, less: int, s
     trace = trace_of([job], [LogRow("line 2", 0, start, end)], dict.fromkeys(TIMES, step))
     found = gs.audit(trace, Cluster.of_sizes([1]))
     assert [one.proof and one.proof["rule"] for one in found.proved] == [rule] * (not less)
+    if less:
+        with pytest.raises(InvalidCertificate):
+            verify_finding({"rule": rule, "jobs": ["a"]}, trace)
 
 
 @pytest.mark.parametrize(
