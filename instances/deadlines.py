@@ -23,21 +23,16 @@ from numpy.typing import NDArray
 from .check import at_least, one_of
 from .generate import invert, philly_workload, shapes, stream, venus_workload
 from .model import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric
+from .shipped import shipped
 
 Family = Literal["slo", "mix1", "mix2"]
 Shares = Mapping[str, float]
 Workload = Instance[DeadlineJob]
 Keep = Callable[[Job], bool]
 
-#: Shares of the kinds of job. MIX2's are those of Chronus' published file (59.9, 30.0, 10.1 %).
-#: Nothing is printed of MIX1: here its soft jobs are strict, so that best effort stays at 10 %.
-FAMILIES: Mapping[str, Shares] = MappingProxyType(
-    {
-        "slo": {"strict": 1.0},
-        "mix1": {"strict": 0.9, "best": 0.1},
-        "mix2": {"soft": 0.6, "strict": 0.3, "best": 0.1},
-    }
-)
+_FILE = shipped("gangsched.instances.data", "networks")
+#: shares of the kinds of job
+FAMILIES: Mapping[str, Shares] = MappingProxyType(_FILE["families"])
 SLACK = (1.1, 2.0)  # range of the first deadline over the run time
 GRACE = 3600  # s, as Chronus' files have it
 LATER = (11, 12, 15)  # the later deadlines, in tenths of the first
@@ -66,20 +61,9 @@ class NeuralNetwork(NamedTuple):
     compute: float
 
 
-#: Networks of the testbed of Gao et al. (2024), then those of Chronus' files. Numbers of parameters
-#: are those of the networks' authors; the times of an iteration are this project's invention.
+#: networks by name
 MODELS: Mapping[str, NeuralNetwork] = MappingProxyType(
-    {
-        "resnet18": NeuralNetwork(11.7, 0.12),
-        "resnet50": NeuralNetwork(25.6, 0.30),
-        "mobilenet_v2": NeuralNetwork(3.5, 0.15),
-        "vgg19": NeuralNetwork(143.7, 0.25),
-        "bert": NeuralNetwork(110.0, 0.40),
-        "vgg16": NeuralNetwork(138.4, 0.22),
-        "resnet101": NeuralNetwork(44.5, 0.45),
-        "alexnet": NeuralNetwork(61.1, 0.06),
-        "inception_v3": NeuralNetwork(23.8, 0.30),
-    }
+    {name: NeuralNetwork(*row) for name, row in _FILE["networks"].items()}
 )
 TESTBED_MODELS = ("resnet18", "resnet50", "mobilenet_v2", "vgg19", "bert")
 # Million parameters per second between two GPUs, of 4 bytes each: 10 GB/s within a node and 5 GB/s

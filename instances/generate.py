@@ -18,6 +18,7 @@ import numpy as np
 
 from .check import at_least, one_of
 from .model import Cluster, Instance, Job, RingJob, User, gpus_by_model
+from .shipped import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["offered_load", "paper_cluster", "philly_workload", "rar_workload", "venus_workload"]
 
 WEEK = 604_800  # s
+
+
+def _by_gpus(law: dict[str, Any]) -> dict[str, Any]:
+    """A law whose tables by gang size have numbers for keys."""
+    tables = ("sizes", "run_times")
+    return {**law, **{name: {int(gpus): v for gpus, v in law[name].items()} for name in tables}}
+
+
+#: what the jobs of two traces are drawn from, with where each number comes from
+PHILLY, VENUS = map(_by_gpus, shipped("gangsched.instances.data", "laws").values())
 
 # --- Yu et al. 2022, section 7 -------------------------------------------------------------------
 
@@ -214,28 +225,6 @@ def _largest_remainder(mix: Mapping[int, int], jobs: int) -> dict[int, int]:
 
 # --- Philly --------------------------------------------------------------------------------------
 
-# Fitted by this project to the jobs of Microsoft's Philly trace that passed (Jeon et al., ATC 2019;
-# data CC-BY-4.0): 69,089 jobs, September to December 2017. Shares need not sum to 1 exactly.
-PHILLY_SIZES = {
-    1: 0.9436, 2: 0.0223, 4: 0.0167, 8: 0.0143, 16: 0.0021, 24: 4e-5, 32: 8e-4, 64: 9e-5, 128: 4e-5,
-}  # fmt: skip
-# Run time, ln s, by gang size (24 and more share a law): log-normal mixtures, (weight, mu, sigma).
-PHILLY_RUN_TIMES = {
-    1: ((0.197, 4.169, 0.190), (0.473, 7.312, 2.059), (0.330, 7.642, 0.633)),
-    2: ((0.642, 2.905, 0.355), (0.168, 3.790, 1.444), (0.190, 11.472, 1.212)),
-    4: ((0.173, 4.696, 0.606), (0.447, 8.733, 2.413), (0.380, 11.415, 1.018)),
-    8: ((0.381, 7.599, 2.340), (0.121, 10.111, 0.507), (0.498, 12.136, 0.713)),
-    16: ((0.393, 6.066, 2.129), (0.607, 11.774, 1.125)),
-    32: ((0.305, 6.600, 3.853), (0.357, 7.277, 0.582), (0.338, 10.892, 0.150)),
-}
-PHILLY_LONGEST = 3_300_000  # s; the longest of the 69,089 took 3,256,045
-PHILLY_USERS = (0.499, 0.191, 0.131, 0.107, 0.021, 0.018, 0.016, 0.013, 0.005)  # by virtual cluster
-PHILLY_DAYS = (0.79, 1.10, 1.16, 1.27, 1.47, 0.69, 0.54)  # relative rate, Monday first
-PHILLY_HOURS = (1.22, 0.95, 1.68, 0.79, 0.57, 0.75, 0.90, 1.13)  # blocks of three hours from 0:00
-PHILLY_BURSTS = ((0.830, 1), (0.154, 5), (0.016, 140))  # (probability, mean size), geometric
-PHILLY_GAP = 8.0  # s, mean time between two jobs of a burst
-PHILLY_PER_DAY = 1092.0  # jobs
-
 
 def philly_workload(
     cluster: Cluster,
@@ -313,10 +302,10 @@ def philly_workload(
     bursts = _Bursts.draw(rng, jobs, PHILLY_ARRIVALS)
     sizes, times = shapes("philly", cluster, jobs, rng)
     if load is None:
-        release, user = bursts.at_rate(PHILLY_PER_DAY if per_day is None else per_day)
+        release, user = bursts.at_rate(PHILLY["per_day"] if per_day is None else per_day)
     else:
         release, user = bursts.within(float(sizes @ times) / (cluster.gpus * load))
-    users = tuple(User(f"vc{i}") for i in range(len(PHILLY_USERS)))
+    users = tuple(User(f"vc{i}") for i in range(len(PHILLY["arrivals"]["users"])))
     made = _jobs(sizes, release, times, user)
     return Instance(cluster, made, users, name=f"philly-{jobs}-seed{seed}")
 
@@ -325,12 +314,13 @@ def _run_times(sizes: Ints, uniform: Floats, normal: Floats) -> Ints:
     work = np.zeros(sizes.size)
     laws = np.minimum(sizes, 32)
     laws[(sizes > 16) & (sizes < 32)] = 32
-    for size, mixture in PHILLY_RUN_TIMES.items():
+    for size, mixture in PHILLY["run_times"].items():
         own = laws == size
         weight, mu, sigma = np.array(mixture).T
         part = invert(weight, uniform[own])
         work[own] = np.exp(mu[part] + sigma[part] * normal[own])
-    return np.ceil(np.minimum(PHILLY_LONGEST, work)).astype(np.int64)
+    shorter: Floats = np.minimum(PHILLY["longest"], work)
+    return np.ceil(shorter).astype(np.int64)
 
 
 def _check_rates(per_day: float | None, load: float | None) -> None:
@@ -343,37 +333,6 @@ def _check_rates(per_day: float | None, load: float | None) -> None:
 
 # --- Venus ---------------------------------------------------------------------------------------
 
-# Shares of gang sizes. Ye et al. 2022, section 3.1, print 52.5 % with 1 GPU, 22.6 % with 8 and
-# 10.3 % with more; how the rest divides is this project's choice, such that the mean is near the
-# 6.49 GPUs of a Venus GPU job (HeliosData, throughput of April to August 2020).
-VENUS_SIZES = {1: 0.525, 2: 0.030, 4: 0.116, 8: 0.226, 16: 0.040, 32: 0.033, 64: 0.030}
-# Run time, s, by least gang size: share of jobs below each of VENUS_TIMES, log-uniform in between.
-# Printed by Ye et al. and met by the mixture of all sizes: Table 1, row Venus (67.3, 83.3, 90.6,
-# 96.2, 99.6 % below 10 min, 1 h, 6 h, 1 d, 6 d); of single-GPU jobs 87.4 % below 1 h and 2.2 %
-# above 1 d (section 3.1); single-GPU jobs 4.7 % and jobs of 8 or more GPUs 85.7 % of the GPU
-# service time (section 3.1). Half of the jobs are below the median of 204 s and the mean is near
-# the 13,041 s of HeliosData's summary of Venus. The rest is this project's fit, the ends are 5 s
-# (the paper's example of a very short job) and 15 d.
-VENUS_TIMES = (5, 204, 600, 3600, 21_600, 86_400, 259_200, 518_400, 1_296_000)
-VENUS_RUN_TIMES = {
-    1: (0, 0.514, 0.696, 0.874, 0.919, 0.9780, 0.9950, 0.9973, 1),
-    2: (0, 0.482, 0.646, 0.788, 0.888, 0.9386, 0.9874, 0.9931, 1),
-    8: (0, 0.493, 0.656, 0.794, 0.898, 0.9470, 0.9913, 0.9953, 1),
-    9: (0, 0.467, 0.631, 0.773, 0.882, 0.9470, 0.9913, 0.9953, 1),
-}
-# GPUs of the 16 virtual clusters of Venus, 1,064 in all, on 25 August 2020 (HeliosData).
-VENUS_USERS = (200, 160, 96, 88, 80, 72, 64, 64, 64, 48, 32, 32, 24, 16, 16, 8)
-# Relative rates of the GPU jobs that were submitted from April to August 2020 (HeliosData).
-VENUS_DAYS = (1.06, 1.11, 1.18, 1.17, 0.96, 0.74, 0.78)  # Monday first
-VENUS_HOURS = (
-    0.92, 0.63, 0.58, 0.33, 0.26, 0.19, 0.17, 0.22, 0.38, 0.83, 1.37, 1.52,
-    1.15, 1.31, 1.55, 1.65, 1.73, 1.73, 1.24, 1.30, 1.33, 1.33, 1.18, 1.10,
-)  # fmt: skip
-# (probability, mean size), and s between two jobs of a burst: fitted so that the variance over mean
-# of the counts by hour and by ten minutes comes near that of those submissions, 37 and 15.
-VENUS_BURSTS = ((0.950, 1), (0.046, 8), (0.004, 90))
-VENUS_GAP = 15.0
-
 
 def venus_workload(
     cluster: Cluster | None = None, *, jobs: int = 11_304, days: int = 14, seed: int = 0
@@ -381,7 +340,7 @@ def venus_workload(
     """Return synthetic jobs with the published statistics of SenseTime's Venus trace.
 
     The trace itself is in no part of the project. What is printed about it by Ye et al. (2022) is
-    met; the constants in this module say which number comes from where, and which is a choice.
+    met; data/laws.toml says which number comes from where, and which is a choice.
 
     Parameters
     ----------
@@ -441,16 +400,16 @@ def venus_workload(
     release, user = _Bursts.draw(rng, jobs, VENUS_ARRIVALS).within(86_400.0 * days)
     sizes, times = shapes("helios", cluster, jobs, rng)
     user = _large_enough(sizes, user, rng.random(jobs))
-    users = tuple(User(f"vc{i}", weight=gpus) for i, gpus in enumerate(VENUS_USERS))
+    users = tuple(User(f"vc{i}", weight=gpus) for i, gpus in enumerate(VENUS["arrivals"]["users"]))
     made = _jobs(sizes, release, times, user)
     return Instance(cluster, made, users, name=f"venus-{jobs}-seed{seed}")
 
 
 def _venus_times(sizes: Ints, uniform: Floats) -> Ints:
-    logs = np.log(VENUS_TIMES)
-    law = np.searchsorted(list(VENUS_RUN_TIMES), sizes, side="right") - 1
+    logs = np.log(VENUS["times"])
+    law = np.searchsorted(list(VENUS["run_times"]), sizes, side="right") - 1
     exact = np.zeros(sizes.size)
-    for number, shares in enumerate(VENUS_RUN_TIMES.values()):
+    for number, shares in enumerate(VENUS["run_times"].values()):
         own = law == number
         exact[own] = np.exp(np.interp(uniform[own], shares, logs))
     return np.ceil(exact).astype(np.int64)
@@ -458,7 +417,7 @@ def _venus_times(sizes: Ints, uniform: Floats) -> Ints:
 
 def _large_enough(sizes: Ints, user: Ints, uniform: Floats) -> Ints:
     """Return the user of each job, another one where the gang exceeds the user's GPUs."""
-    gpus = np.array(VENUS_USERS)
+    gpus = np.array(VENUS["arrivals"]["users"])
     found = user.copy()
     for size in np.unique(sizes):
         own = (sizes == size) & (gpus[user] < size)
@@ -479,9 +438,9 @@ def shapes(
     """
     one_of("mix", mix, ("philly", "helios"))
     if mix == "philly":
-        sizes = _sizes(PHILLY_SIZES, cluster, rng.random(jobs))
+        sizes = _sizes(PHILLY["sizes"], cluster, rng.random(jobs))
         return sizes, _run_times(sizes, rng.random(jobs), rng.standard_normal(jobs))
-    sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
+    sizes = _sizes(VENUS["sizes"], cluster, rng.random(jobs))
     return sizes, _venus_times(sizes, rng.random(jobs))
 
 
@@ -517,12 +476,7 @@ class _Arrivals:
         return 7 * weeks + float(np.interp(rest, seconds, offered))
 
 
-PHILLY_ARRIVALS = _Arrivals(
-    bursts=PHILLY_BURSTS, gap=PHILLY_GAP, users=PHILLY_USERS, days=PHILLY_DAYS, hours=PHILLY_HOURS
-)
-VENUS_ARRIVALS = _Arrivals(
-    bursts=VENUS_BURSTS, gap=VENUS_GAP, users=VENUS_USERS, days=VENUS_DAYS, hours=VENUS_HOURS
-)
+PHILLY_ARRIVALS, VENUS_ARRIVALS = (_Arrivals(**law["arrivals"]) for law in (PHILLY, VENUS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

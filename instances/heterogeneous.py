@@ -23,6 +23,7 @@ from .arrays import Floats
 from .check import at_least
 from .generate import short, stream
 from .model import Cluster, Instance, Job, Node, User, gpus_by_model
+from .shipped import shipped
 
 __all__ = [
     "MINIBATCH",
@@ -47,23 +48,11 @@ J = TypeVar("J", bound=Job)
 
 #: GPU models of Table 1, slow to fast
 MODELS = ("k80", "p40", "p100", "v100")
-#: Table 1: speed of each family of training jobs on each GPU model
-TABLE1: Mapping[str, Mapping[str, float]] = {
-    family: dict(zip(MODELS, (1.0, *speeds), strict=True))
-    for family, *speeds in (
-        ("vae", 1.17, 1.19, 1.25),
-        ("super-resolution", 1.43, 1.73, 1.87),
-        ("dcgan", 4.34, 4.31, 6.42),
-        ("gru", 3.00, 3.58, 4.81),
-        ("lstm", 3.10, 3.58, 4.81),
-        ("resnet-50", 3.17, 3.34, 5.14),
-        ("resnext-50", 3.70, 4.12, 6.33),
-    )
-}  # fmt: skip
-#: Table 1: milliseconds of a mini-batch on a K80
-MINIBATCH: Mapping[str, float] = dict(
-    zip(TABLE1, (11.5, 207.5, 183.4, 48.4, 48.9, 134.0, 2005.7), strict=True)
-)
+#: Table 1: speed of each family of training jobs on each GPU model, and milliseconds of a
+#: mini-batch on a K80
+TABLE1: Mapping[str, Mapping[str, float]]
+MINIBATCH: Mapping[str, float]
+TABLE1, MINIBATCH = shipped("gangsched.instances.data", "speeds").values()
 #: GPUs of each model of the markets that :func:`random_market` draws
 MARKET_GPUS: Mapping[str, int] = {"k80": 128, "p40": 48, "p100": 48, "v100": 24}
 MARKET_TICKETS = (1, 2, 4)

@@ -11,16 +11,8 @@ import pytest
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob
 from gangsched.instances.generate import (
-    PHILLY_BURSTS,
-    PHILLY_DAYS,
-    PHILLY_HOURS,
-    PHILLY_RUN_TIMES,
-    PHILLY_SIZES,
-    PHILLY_USERS,
-    VENUS_DAYS,
-    VENUS_HOURS,
-    VENUS_SIZES,
-    VENUS_USERS,
+    PHILLY,
+    VENUS,
     offered_load,
     paper_cluster,
     philly_workload,
@@ -175,8 +167,8 @@ def normal(x: float) -> float:
 
 def test_sizes_follow_the_constants(philly: Instance[Job]) -> None:
     counts = Counter(job.gpus for job in philly.jobs)
-    total = sum(PHILLY_SIZES.values())
-    for size, share in PHILLY_SIZES.items():
+    total = sum(PHILLY["sizes"].values())
+    for size, share in PHILLY["sizes"].items():
         expected = len(philly.jobs) * share / total
         assert abs(counts[size] - expected) < 4 * math.sqrt(expected) + 1, size
 
@@ -184,9 +176,11 @@ def test_sizes_follow_the_constants(philly: Instance[Job]) -> None:
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_run_times_follow_the_constants(philly: Instance[Job], size: int) -> None:
     sample = [job.work for job in philly.jobs if job.gpus == size]
-    total = sum(weight for weight, _, _ in PHILLY_RUN_TIMES[size])
+    total = sum(weight for weight, _, _ in PHILLY["run_times"][size])
     for seconds in (20, 60, 600, 3_600, 21_600, 86_400, 518_400):
-        law = sum(w * normal((math.log(seconds) - mu) / s) for w, mu, s in PHILLY_RUN_TIMES[size])
+        law = sum(
+            w * normal((math.log(seconds) - mu) / s) for w, mu, s in PHILLY["run_times"][size]
+        )
         share = sum(work <= seconds for work in sample if work) / len(sample)
         assert share == pytest.approx(law / total, abs=2 / math.sqrt(len(sample))), seconds
 
@@ -209,16 +203,19 @@ def test_the_week_has_its_shape() -> None:
     releases = np.array([job.release for job in jobs])
     whole = releases[-1] // 604_800 * 604_800
     blocks = np.bincount(releases[releases < whole] % 604_800 // 10_800, minlength=56).reshape(7, 8)
-    for found, wanted in ((blocks.sum(1), PHILLY_DAYS), (blocks.sum(0), PHILLY_HOURS)):
+    for found, wanted in (
+        (blocks.sum(1), PHILLY["arrivals"]["days"]),
+        (blocks.sum(0), PHILLY["arrivals"]["hours"]),
+    ):
         assert np.corrcoef(found, wanted)[0, 1] > 0.9
 
 
 def test_users_come_with_their_share(philly: Instance[Job]) -> None:
     counts = Counter(job.user for job in philly.jobs)
-    mean = sum(p * m for p, m in PHILLY_BURSTS)
-    second = sum(p * m * (2 * m - 1) for p, m in PHILLY_BURSTS)  # of geometric sizes
-    for i, share in enumerate(PHILLY_USERS):
-        share /= sum(PHILLY_USERS)
+    mean = sum(p * m for p, m in PHILLY["arrivals"]["bursts"])
+    second = sum(p * m * (2 * m - 1) for p, m in PHILLY["arrivals"]["bursts"])  # of geometric sizes
+    for i, share in enumerate(PHILLY["arrivals"]["users"]):
+        share /= sum(PHILLY["arrivals"]["users"])
         # jobs come in bursts of one user, so the variance is that of a random sum
         variance = len(philly.jobs) * share * second / mean
         assert abs(counts[f"vc{i}"] - share * len(philly.jobs)) < 4 * math.sqrt(variance)
@@ -315,19 +312,20 @@ def test_venus_arrives_in_bursts_and_by_the_clock(venus: Instance[Job]) -> None:
     hourly = np.bincount(releases // 3600)
     assert hourly.var() / hourly.mean() == pytest.approx(37, rel=0.2)
     of_week = np.bincount(releases % 604_800 // 3600).reshape(7, 24)
-    assert np.corrcoef(of_week.sum(0), VENUS_HOURS)[0, 1] > 0.9
-    assert np.corrcoef(of_week.sum(1), VENUS_DAYS)[0, 1] > 0.7  # bursts blur a profile this flat
+    assert np.corrcoef(of_week.sum(0), VENUS["arrivals"]["hours"])[0, 1] > 0.9
+    days = np.corrcoef(of_week.sum(1), VENUS["arrivals"]["days"])
+    assert days[0, 1] > 0.7  # bursts blur a profile this flat
 
 
 def test_no_venus_job_needs_more_than_its_virtual_cluster_has(venus: Instance[Job]) -> None:
-    assert [user.weight for user in venus.users] == list(VENUS_USERS)
-    assert sum(VENUS_USERS) == venus.cluster.gpus == 1064
+    assert [user.weight for user in venus.users] == list(VENUS["arrivals"]["users"])
+    assert sum(VENUS["arrivals"]["users"]) == venus.cluster.gpus == 1064
     own = {user.id: user.weight for user in venus.users}
     assert all(job.gpus <= own[job.user] for job in venus.jobs)
     # users of the same size submit alike: shares follow the GPUs but for who takes the wide gangs
     small = Counter(job.user for job in venus.jobs if job.gpus <= 8)
     shares = [small[user.id] / small.total() for user in venus.users]
-    assert np.corrcoef(shares, VENUS_USERS)[0, 1] > 0.95
+    assert np.corrcoef(shares, VENUS["arrivals"]["users"])[0, 1] > 0.95
 
 
 def test_venus_as_the_paper_simulates_it() -> None:
@@ -343,7 +341,7 @@ def test_venus_as_the_paper_simulates_it() -> None:
 def test_venus_on_a_small_cluster_has_the_gangs_that_fit() -> None:
     made = venus_workload(Cluster.of_sizes([8, 8]), jobs=4000, days=3, seed=1)
     sizes = Counter(job.gpus for job in made.jobs)
-    fitting = {size: share for size, share in VENUS_SIZES.items() if size <= 16}
+    fitting = {size: share for size, share in VENUS["sizes"].items() if size <= 16}
     for size, share in fitting.items():
         assert sizes[size] / 4000 == pytest.approx(share / sum(fitting.values()), abs=0.03)
     assert sizes.total() == 4000
