@@ -152,6 +152,8 @@ def _distributions(found: Replay) -> Topic:
     overview = run_plots.overview(runs, measures={row.name: row.measures for row in found.rows})
     still = page.picture(overview, "overview", "Measures of each policy")
     data = chart_data.distributions(runs)
+    if not found.submitted:
+        data["views"] = [view for view in data["views"] if view["name"] != "wait"]
     title = "Share of the jobs up to a completion time, wait or slowdown"
     part = page.chart("distributions", title, data, still) if data["views"] else still
     return Topic("Completion times, waits and slowdowns", [part])

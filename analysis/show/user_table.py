@@ -48,8 +48,11 @@ def user_rows(found: Replay) -> list[dict[str, Any]]:
     list of dict
         "policy", "user", "jobs", "gpu_hours", "mean_wait" and "p95_wait" in seconds from submission
         to completion without GPUs, "mean_slowdown", and "why": the reason of most of the waits, of
-        :data:`gangsched.analysis.driving.waits.REASONS`, with its share.
+        :data:`gangsched.analysis.driving.waits.REASONS`, with its share. No rows where a log does
+        not tell when jobs were submitted.
     """
+    if not found.submitted:
+        return []
     longest = found.waits(min(MOST_EXPLAINED, max(1, len(found.instance.jobs))))
     rows = []
     for name, run in found.runs.items():

@@ -14,6 +14,7 @@ import gangsched as gs
 from few import each_seed
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.replay_tables import remarks
+from gangsched.analysis.show.user_table import user_rows
 from gangsched.cli.app import app
 from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.instances.convert import LogTimes, to_instance
@@ -271,7 +272,7 @@ def test_what_was_assumed_stands_beside_the_ratios(tmp_path: Path) -> None:
     found = gs.replay(made.instance, ["fifo"], times=made.times)
     assert [row.name for row in found.rows] == ["fifo"]
     assert "the log does not tell when jobs were submitted" in remarks(found)[-1]
-    assert (found.rows[0].measures["mean_wait"], found.waits()) == (None, {})
+    assert (found.rows[0].measures["mean_wait"], found.waits(), user_rows(found)) == (None, {}, [])
     doubt = "In doubt is how the log was read: units are guessed; jobs are taken to be submitted"
     assert str(found).splitlines()[1].startswith(doubt)
     assert "(in doubt)" in str(found)
