@@ -35,7 +35,7 @@ from .presets import (
     read_itp,
     read_supercloud,
 )
-from .sacct import read_sacct
+from .sacct import in_order, is_row, read_sacct
 from .swf import LEAST, read_swf
 from .trace import Reader, Trace
 
@@ -51,10 +51,6 @@ PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
 SWF = re.compile(r"[;#]\s*(Version|Computer|UnixStartTime|MaxJobs|MaxNodes|MaxProcs|MaxRecords):")
 #: of sacct, whose lines are divided by bars
 SACCT = {"Submit", "Start", "End", "State"}
-JOB_ID = re.compile(r"\d+(_\d+|_\[.*\]|\+\d+)?(\.\w+)?")
-STATES = re.compile(
-    r"(COMPLETED|FAILED|CANCELLED|TIMEOUT|PENDING|RUNNING|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY)\b.*"
-)
 #: fields of a line that can be no names of columns: numbers, and dates
 VALUE = re.compile(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?|\d{4}-\d\d-\d\d.*")
 
@@ -154,7 +150,9 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
     bars = first.split("|")
     if (names := set(bars)) >= SACCT and names & {"JobID", "JobIDRaw"}:
         yield Recognised("sacct", f"columns {', '.join(sorted(SACCT))}, divided by bars")
-    if JOB_ID.fullmatch(bars[0]) and any(map(STATES.fullmatch, bars)):
+    if in_order(first):
+        yield Recognised("sacct", "sacct without a header, in the documented order of columns")
+    if is_row(first):
         yield Recognised("", "sacct without a header: export without --noheader")
     fields = [name.strip().strip('"') for name in first.split(",")]
     if len(fields) == len(PRESETS["alibaba-pai"].header) and fields[3] in PAI_STATES:

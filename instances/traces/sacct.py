@@ -8,14 +8,39 @@ Slurm documentation, "sacct", https://slurm.schedmd.com/sacct.html. A fitting ex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
 from ..check import one_of
+from ..io import read_bytes
 from .export import csv_table, trace_of
 from .roles import RESOURCES, SLURM
 from .trace import Reading, Trace
 from .tres import tres_ids
+
+HEADER = (
+    "JobID", "User", "Account", "Partition", "Submit", "Start", "End", "ElapsedRaw", "State",
+    "AllocTRES", "ReqTRES",
+)  # fmt: skip
+JOB_ID = re.compile(r"\d+(_\d+|_\[.*\]|\+\d+)?(\.\w+)?", re.ASCII)
+STATES = re.compile(
+    r"(COMPLETED|FAILED|CANCELLED|TIMEOUT|PENDING|RUNNING|NODE_FAIL|PREEMPTED|OUT_OF_ME)\S*( .*)?"
+)
+
+
+def is_row(line: str) -> bool:
+    """Return whether a line is one of sacct, and not its header."""
+    fields = line.strip().split("|")
+    return JOB_ID.fullmatch(fields[0]) is not None and any(map(STATES.fullmatch, fields))
+
+
+def in_order(line: str) -> bool:
+    """Return whether such a line has the columns of the export above."""
+    fields = dict(zip(HEADER, line.strip().split("|"), strict=False))
+    state, elapsed = fields.get("State", ""), fields.get("ElapsedRaw", "")
+    whole = line.count("|") == len(HEADER) - 1
+    return whole and is_row(line) and elapsed.isdecimal() and bool(STATES.fullmatch(state))
 
 
 def read_sacct(
@@ -33,7 +58,9 @@ def read_sacct(
         Plain or gzip. The first line names the columns, in any order, separated by ``|``: JobID or
         JobIDRaw (the first if both are there); User, Account or Partition; Submit; Start; End;
         State; at least one of AllocTRES, ReqTRES, AllocGRES, ReqGRES; ElapsedRaw or Elapsed,
-        Eligible and Timelimit if there are any. Leave out JobName, which may hold a ``|``.
+        Eligible and Timelimit if there are any. Leave out JobName, which may hold a ``|``. Without
+        the first line, the columns have to be JobID, User, Account, Partition, Submit, Start, End,
+        ElapsedRaw, State, AllocTRES and ReqTRES.
     user : {"User", "Account", "Partition"}, optional
         Column whose values are the users; by default the first of these that the file has.
     tres : str, optional
@@ -76,7 +103,9 @@ def read_sacct(
     if user is not None:
         one_of("user", user, SLURM["user"])
     reading, given = Reading(path), {"user": user} if user else {}
-    table = csv_table(reading, given, delimiter="|")
+    first = read_bytes(path, 4096).decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines()[:1]
+    header = HEADER if any(map(in_order, first)) else ()
+    table = csv_table(reading, given, header, delimiter="|")
     needed = [(name,) for name in ("Submit", "Start", "End", "State")]
     for names in (*needed, SLURM["id"], (user,) if user else SLURM["user"], RESOURCES):
         if not set(names) & set(table.names):

@@ -53,6 +53,13 @@ def test_a_name_of_parquet_does_not_make_it(tmp_path: Path) -> None:
         recognise(path)
 
 
+def test_a_header_of_sacct_may_lack_where_the_order_is_the_documented_one(tmp_path: Path) -> None:
+    text = FORMATS["sacct"].write([Line(0, 1, 2, "1"), Line(3, 2, 4, "2")])
+    whole, headless = write(tmp_path / "whole", text), tmp_path / "headless"
+    write(headless, text.partition("\n")[2])
+    assert read_auto(headless).jobs == read_auto(whole).jobs
+
+
 def test_auto_hands_options_to_the_reader_of_the_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
