@@ -14,6 +14,7 @@ from .. import screen
 from ..formulations.problem import summary_of
 from ..instances.display import in_doubt
 from ..instances.io import header
+from ..instances.shipped import shipped
 from ..registry import PROBLEMS, lookup
 from ..screen import (
     ReaderChoice,
@@ -27,16 +28,8 @@ from ..screen import (
 )  # fmt: skip
 
 SCENARIO = "scenario"
-_FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
 #: names that are read with `--reader scenario`, and what they mean
-SCENARIOS: Mapping[str, str] = {
-    "T360, T720, T<jobs>": "so many jobs like those of Table III of Gao et al. (2024), MIX2, 16 "
-    "nodes of 4 GPUs; first deadlines up to an hour later than printed",
-    "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
-    "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
-    "W_LINEAR, W_CONVEX": "jobs with parameter servers and utilities of Wang et al. (2023), for "
-    "policies online-revenue; 100 jobs, 100 nodes, 14 users",
-}
+SCENARIOS: Mapping[str, str] = shipped("gangsched", "commands")["scenarios"]
 #: tables of speeds by name, in :mod:`gangsched.instances.heterogeneous`
 SPEEDS: Mapping[str, str] = {"table1": "TABLE1"}
 MOST_USERS = 20  # whose families are listed

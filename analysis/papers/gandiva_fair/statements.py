@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....instances.heterogeneous import TABLE1
+from ....instances.shipped import shipped
 from ..study import FigureRow, Statement, Study
 from ..verdicts import Place, each
 
@@ -14,12 +15,9 @@ BACKFILL, UNDIVIDED = "lottery plus backfilling", "the same, tickets not divided
 LOTTERY, STRIDE = "gang-aware lottery", "gang-aware stride"
 FAIR, TRADED, DRIVEN = "fair shares", "trading", "trading, on the driver"
 LP, MAX_MIN, NASH = "largest total", "max-min", "Nash welfare"
+PRINTED = shipped("gangsched.analysis.papers.gandiva_fair", "figures")["printed"]
 #: Table 2 as printed, in % of the time
-PRINTED_SHARES: Mapping[str, tuple[float, ...]] = {
-    BACKFILL: (71.8, 71.8, 36.7, 36.7, 12.4, 11.4),
-    LOTTERY: (66, 66.5, 46, 24, 20, 12),
-    STRIDE: (66.7, 66.7, 33.3, 33.3, 16.7, 16.7),
-}
+PRINTED_SHARES: Mapping[str, Sequence[float]] = PRINTED["shares"]
 #: how users are named in the table of classes of section 5.3, by the GPUs of their jobs
 CLASSES = {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 with 8 GPUs"}
 #: of Fig. 8: both runs over the same time
@@ -30,18 +28,7 @@ GAINS = tuple(f"gain {k}" for k in range(1, 5))
 #: entries of the log that the page shows
 SAMPLE = 12
 #: Fig. 9: time, what is bought, by whom, what is sold, by whom, rate
-PRINTED_LOG = (
-    ("15:09", "v100", "User1", "k80", "User4", 1.71),
-    ("15:11", "v100", "User1", "k80", "User3", 1.94),
-    ("15:29", "p100", "User2", "k80", "User4", 3.42),
-    ("15:31", "p100", "User2", "k80", "User4", 3.43),
-    ("18:06", "p100", "User1", "k80", "User3", -1.49),
-    ("18:06", "v100", "User1", "k80", "User2", -1.93),
-    ("18:06", "v100", "User1", "k80", "User3", -1.94),
-    ("18:07", "v100", "User2", "k80", "User4", 1.50),
-    ("18:23", "v100", "User3", "p100", "User2", 1.00),
-    ("18:25", "v100", "User3", "p100", "User2", 1.00),
-)
+PRINTED_LOG = PRINTED["log"]
 #: Table 1, of the jobs of Fig. 9: ResNet-50 of User1 to User3, SuperResolution of User4
 RESNET, SUPER = TABLE1["resnet-50"], TABLE1["super-resolution"]
 
