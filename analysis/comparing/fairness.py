@@ -24,9 +24,10 @@ PEAKS = 3  #: busiest days of which lambda* is given
 def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
 
-    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
+    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to;
+    nor where jobs wait for others, as fair shares begin when those have ended.
     """
-    if uneven(instance):
+    if uneven(instance) or any(job.after for job in instance.jobs):
         return []
     # where rho is counted from
     visible = [but_for(job, "release", rules.round_up(job.release)) for job in instance.jobs]

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gangsched as gs
 from few import each_seed
 from gangsched import registry
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError
+from gangsched.analysis.driving.metrics.jobs import fair_times
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.waits import longest_waits
+from gangsched.analysis.show.replay_tables import legend
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.io import instance_hash
 from gangsched.solvers import Conservative, Easy, Fifo
@@ -161,6 +164,7 @@ def test_all_policies_keep_to_pods_and_predecessors(name: str) -> None:
             continue
         assert runs[0].digest() == runs[1].digest()
         assert violations(runs[0], preempts=policy.preempts) == []
+        assert np.allclose(fair_times(runs[0])[1], runs[0].records.fair_before)
         profiles = runs[0].information == "profiled" or getattr(policy, "profiles", False)
         if not profiles:
             restricted(runs[0], replace(made, jobs=long))
@@ -222,3 +226,20 @@ def test_pods_take_the_fewest_nodes_that_hold_them(spread: bool) -> None:
         if found:
             assert sum(found.values()) == pod * pods
             assert all(own % pod == 0 and own <= free[n] for n, own in found.items())
+
+
+def test_a_replay_says_who_plans_with_limits_and_what_bounds_take_no_notice_of() -> None:
+    made = crowd(1)
+    names = ["fifo", "easy", "easy:told", "easy:estimates"]
+    found = gs.replay(made, names)
+    assert [row.information for row in found.rows] == ["unknown", "limits", "known", "estimated"]
+    said = " ".join(legend(found))
+    assert "plan with the run times that users asked for: easy;" in said
+    pods = sum(0 < job.pod < job.gpus for job in made.jobs)
+    after = sum(bool(job.after) for job in made.jobs)
+    assert f"Policies obey pods of {pods} jobs and predecessors of {after} jobs" in said
+    assert not found.fairness
+    known = gs.replay(replace(made, jobs=[Job(id="a", gpus=1, work=5, user="ann")]), ["easy"])
+    said = " ".join(legend(known))
+    assert "easy: run times known, as jobs have no limits of their users." in said
+    assert "Policies obey" not in said

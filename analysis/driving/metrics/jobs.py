@@ -186,7 +186,10 @@ def fair_times(run: Run) -> tuple[Floats, Floats]:
             first, last, weight = book.visible[jobs], end[jobs], book.weight[jobs]
             line = user.line(most, first, last)
             fair[jobs] = weight * (line.at(last) - line.at(first))
-            before[jobs] = weight * line.slope(first) * (first - book.release[jobs])
+            gap = first - book.release[jobs]
+            early = weight * line.slope(first) * gap
+            held = gap >= run.rules.round_length  # until others ended: that is no waiting
+            before[jobs] = np.where(held, book.fair_before[jobs], early)
     return fair, before
 
 
