@@ -280,12 +280,12 @@ def csv_table(
 
 def _above(lines: Sequence[str]) -> int:
     """How many lines stand above the names of columns: comments, and titles of one field."""
-    fields = [re.split(r"[,;\t|]", line.strip()) for line in lines]
-    for i, own in enumerate(fields[:-1]):
-        below = next((later for later in fields[i + 1 :] if later != [""]), [])
-        comment = own[0].startswith("#") and len(own) != len(below)
-        title = len({*own} - {""}) <= 1 < len(below)
-        if not (comment or title):
+    for i, line in enumerate(lines[:-1]):
+        below = next((later for later in lines[i + 1 :] if later.strip()), "")
+        even = any(line.count(sign) == below.count(sign) > 0 for sign in ",;\t|")
+        comment = line.startswith("#") and (below.startswith("#") or not even)
+        fields = {*re.split(r"[,;\t|]", line.strip())} - {""}
+        if not comment and not (len(fields) <= 1 and re.search(r"[,;\t|]", below)):
             return i
     return 0
 

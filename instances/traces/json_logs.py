@@ -17,7 +17,7 @@ from ..io import parse_json, text_lines
 from ..io import read_json as read_json_file
 from .export import trace_of
 from .kubernetes import kubernetes_doubts, kubernetes_roles, kubernetes_row, list_of
-from .objects import Record, Row, at, entries, row_of, text_of
+from .objects import Record, Row, at, entries, fields, found, row_of, text_of
 from .roles import ROLES, check_header, given_columns
 from .trace import Reading, Trace
 from .tres import tres_ids
@@ -47,7 +47,8 @@ def read_json(
     ----------
     path : str or Path
         Plain or gzip: what ``sacct --json`` or ``kubectl get ... -o json`` prints, a workload of
-        Batsim, or flat objects, in a list, in a list under any name, or one a line.
+        Batsim, or objects, in a list, in a list under any name, or one a line. What stands deeper
+        in them is a column ``outer.inner``.
     columns : str or mapping, optional
         Columns by role, as :func:`read_csv` takes them: names in flat objects, or those in the
         notes.
@@ -137,6 +138,8 @@ def _form(reading: Reading) -> Form:
     if isinstance(data, dict):
         lists = {key: value for key, value in data.items() if entries(value)}
         lists = {"jobs": data["jobs"]} if "jobs" in data else lists
+        if isinstance(named := data.get("Jobs"), dict) and entries([*named.values()]):  # of PBS
+            lists = {"Jobs": [{"id": key, **job} for key, job in named.items()]}
         if not any(isinstance(value, dict | list) for value in data.values()):
             lists = {"object": [data]}
         if len(lists) != 1:
@@ -199,8 +202,21 @@ def _only(roles: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys([role for role in ROLES if role != "model"], ""), **roles}
 
 
-def _flat_row(item: Record) -> Row:
-    return {str(name): text_of(value) for name, value in item.items()}
+def _flat_row(item: Record, before: str = "") -> dict[str, str]:
+    """An object as a row; what stands deeper is named ``outer.inner``."""
+    row: dict[str, str] = {}
+    for key, value in item.items():
+        name = f"{before}{key}"
+        pairs = [one for one in map(fields, entries(value)) if "value" in one]
+        inner = {text_of(found(one.get("type"), one.get("name"))): one["value"] for one in pairs}
+        inner = inner or value
+        if not isinstance(inner, dict) or name.count(".") > DEEPEST:
+            row[name] = text_of(inner)
+        elif len(inner) == 1 and (wrapped := next(iter(inner))) in ("$date", "$oid"):  # of MongoDB
+            row[name] = text_of(inner[wrapped])
+        else:
+            row |= _flat_row(inner, f"{name}.")
+    return row
 
 
 # --- sacct ---------------------------------------------------------------------------------------

@@ -105,7 +105,21 @@ RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 UNLIMITED = frozenset(("UNLIMITED", "Partition_Limit", "INFINITE", "INVALID"))
 #: words of columns of times that say nothing
 IDLE = frozenset(
-    ("job", "jobs", "the", "time", "date", "at", "on", "ts", "timestamp", "datetime", "utc", "gmt")
+    (
+        "job",
+        "jobs",
+        "the",
+        "time",
+        "date",
+        "at",
+        "on",
+        "ts",
+        "timestamp",
+        "datetime",
+        "utc",
+        "gmt",
+        "in",
+    )
 )
 SAMPLED = 2000  #: rows on which readings are compared
 TIE = 0.5  #: readings that are worth this little less are others of the same worth
@@ -198,7 +212,10 @@ def _worth(role: str, name: str) -> float:
     for worth, tier in zip((3.0, 2.0, 1.0), NAMES[role], strict=False):
         if (spelled if role in TIMED else {plain}) & {*tier}:
             return worth
-    return 1.0 if WORDS[role] & {*words} and not NOT[role] & {*words} else 0.0
+    if WORDS[role] & {*words} and not NOT[role] & {*words}:
+        return 1.0
+    inner = name.rpartition(".")[2]  # of an object within another
+    return _worth(role, inner) if role.startswith("gpus") and inner != name else 0.0
 
 
 def _rank(role: str, name: str) -> tuple[float, int]:

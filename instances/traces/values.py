@@ -82,7 +82,7 @@ SECONDS = re.compile(r"\d:\d\d:\d\d|[T ]\d{6}|^\d{14}", re.ASCII)
 MINUTES = re.compile(r"\d:\d\d|[T ]\d{4}|^\d{12}", re.ASCII)
 #: so many values that are all multiples of a minute were written to the minute
 MANY = 12
-PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
+PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)(?:\(s\))?[\s,]*", re.ASCII)
 NO_DURATION = "is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
 
 
