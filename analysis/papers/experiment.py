@@ -184,11 +184,12 @@ def _end_with_parent() -> None:
 
 @cache
 def _sources() -> str:
-    """The code that outcomes come from: parts of other code are not read."""
+    """The code and tables that outcomes come from: parts of others are not read."""
     found, root = sha256(), Path(__file__).resolve().parents[2]
     for folder in ("instances", "formulations", "solvers", "analysis"):
-        for path in sorted((root / folder).rglob("*.py")):
-            found.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+        for path in sorted((root / folder).rglob("*.*")):
+            if path.suffix in (".py", ".toml"):
+                found.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return found.hexdigest()
 
 

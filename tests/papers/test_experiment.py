@@ -118,6 +118,15 @@ def test_parts_of_other_code_are_not_read(
     assert ran(log) == [0, 0, 1, 1]
 
 
+def test_what_outcomes_come_from_are_code_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, known = Path.read_bytes, experiment._sources.__wrapped__
+    before = known()
+    for name in ("generate.py", "laws.toml", "presets.toml"):
+        changed = lambda path, name=name: read(path) + b"#" * (path.name == name)
+        monkeypatch.setattr(Path, "read_bytes", changed)
+        assert known() != before
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_failing_cell_names_itself_and_keeps_the_others(
     tmp_path: Path, log: Path, processes: int
