@@ -28,7 +28,7 @@ FORMATS = (".csv", ".csv.gz", ".parquet", ".swf", ".swf.gz")
 WRITTEN = {"id", "user", "gpus", "release", "work", "weight", "pin", "rewards"}
 WRITTEN |= {"pod", "after", "limit"}
 #: fields of a job that a line of SWF has a place for
-NUMBERED = WRITTEN - {"weight", "pin", "rewards", "pod", "after", "limit"}
+NUMBERED = WRITTEN - {"weight", "pin", "rewards", "pod"}
 #: from here on numbers may be taken for seconds since 1970
 MOST_RELATIVE = 10**8
 DAY = 86_400
@@ -214,15 +214,23 @@ def _swf(trace: Trace) -> Iterator[str]:
     for i, job in enumerate(trace.jobs, 1):
         if job.id != str(i):
             yield f"; Job {i}: {_comment(job.id)}"
-    rows = trace.rows or (LogRow("", 0),) * len(trace.jobs)
+    rows, numbers = trace.rows or (LogRow("", 0),) * len(trace.jobs), _numbers(trace)
     for i, (job, row) in enumerate(zip(trace.jobs, rows, strict=True), 1):
         line = dict.fromkeys(FIELDS, -1) | {
             "job": i, "submit": job.release, "run": job.work, "allocated": job.gpus,
             "requested": job.gpus, "user": users.get(job.user, -1),
+            "requested_time": job.limit or -1,
         }  # fmt: skip
         if row.start is not None and row.start >= job.release:
             line["wait"] = row.start - job.release
+        if len(job.after) == 1:
+            line["preceding"] = numbers.get(job.after[0], -1)
         yield " ".join(map(str, line.values()))
+
+
+def _numbers(trace: Trace) -> dict[str, int]:
+    """The numbers of jobs by id."""
+    return {job.id: i for i, job in enumerate(trace.jobs, 1)}
 
 
 def _comment(text: str) -> str:
@@ -273,6 +281,9 @@ def _untold(trace: Trace, written: set[str] = WRITTEN) -> Iterator[str]:
 def _lost(trace: Trace) -> Iterator[str]:
     """What the Standard Workload Format does not keep."""
     yield from _untold(trace, NUMBERED)
+    ids = _numbers(trace)
+    if more := sum(len(j.after) > 1 or not ids.keys() >= {*j.after} for j in trace.jobs):
+        yield f"not kept: some of the jobs that come before {more:,} jobs"
     origin = _clock(trace)
     if origin is not None and not _unix_start(trace):
         yield f"not kept: the beginning, {trace.origin}"

@@ -1,12 +1,13 @@
 """The SWF reader on logs made here in the documented format."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gangsched.instances import Job, User
-from gangsched.instances.traces import read_swf
+from gangsched.instances.traces import read_swf, write_trace
 from log_files import FORMATS
 
 HEADER = """; Version: 2.2
@@ -100,6 +101,17 @@ def test_limits_and_predecessors_are_kept(tmp_path: Path) -> None:
     rows = row(job=1, requested_time=90.5), row(job=2, preceding=1), row(job=3, preceding=3)
     jobs = read_swf(log(tmp_path / "x.swf", *rows)).jobs
     assert [(job.limit, job.after) for job in jobs] == [(91, ()), (None, ("1",)), (None, ())]
+
+
+def test_they_are_written_too(tmp_path: Path) -> None:
+    rows = row(job=7, submit=0, requested_time=90), row(job=9, submit=5, preceding=7)
+    trace = read_swf(log(tmp_path / "x.swf", *rows))
+    assert write_trace(tmp_path / "y.swf", trace) == ()
+    back = read_swf(tmp_path / "y.swf").jobs
+    assert [(job.limit, job.after) for job in back] == [(90, ()), (None, ("1",))]
+    jobs = (trace.jobs[0], replace(trace.jobs[1], after=("7", "8")))
+    lost = write_trace(tmp_path / "y.swf", replace(trace, jobs=jobs))
+    assert lost == ("not kept: some of the jobs that come before 1 jobs",)
 
 
 def test_a_log_without_jobs_is_legal(tmp_path: Path) -> None:
