@@ -215,6 +215,16 @@ def test_a_window_is_never_wider_than_that_of_its_parent() -> None:
     assert proven(three_gangs(), {**KIND, "target": [5, 1], "nodes": above}) is None
 
 
+@pytest.mark.parametrize("end", [1, 3])
+def test_what_is_narrowed_is_wide_again_in_the_other_half(end: int) -> None:
+    """All prices of a leaf prove 6, so any ends may go: but not those of job 0 that ends later."""
+    narrowed = {**LEAF, "low": [1, end, end], "high": [1, end, end], "then": [2]}
+    dear = {**LEAF, "times": [end - 1, end], "counts": [0, 1, 1], "prices": packed([10, 10])}
+    for other, found in ((LEAF, 6), (dear, None)):
+        nodes = [split(0, 1, [1, 3]), narrowed, LEAF, other]
+        assert proven(three_gangs(), {**KIND, "target": [6, 1], "nodes": nodes}) == found
+
+
 @pytest.mark.parametrize(
     ("nodes", "said"),
     [
