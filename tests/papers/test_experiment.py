@@ -119,12 +119,13 @@ def test_parts_of_other_code_are_not_read(
 
 
 def test_what_outcomes_come_from_are_code_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, known = Path.read_bytes, experiment._sources.__wrapped__
-    before = known()
+    read, changed = Path.read_bytes, list[str]()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path.name in changed))
+    found = [experiment._sources.__wrapped__()]
     for name in ("generate.py", "laws.toml", "presets.toml"):
-        changed = lambda path, name=name: read(path) + b"#" * (path.name == name)
-        monkeypatch.setattr(Path, "read_bytes", changed)
-        assert known() != before
+        changed.append(name)
+        found.append(experiment._sources.__wrapped__())
+    assert len({*found}) == 4
 
 
 @pytest.mark.parametrize("processes", [1, 2])
