@@ -17,7 +17,7 @@ from gangsched.analysis.proofs.job_prices import job_price_bound
 from gangsched.formulations import CompletionTime, SharingIncentive
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.verify import Refused, prove
+from gangsched.verify import Refused, prove, windows
 from gangsched.verify.completion_time import JobPrices
 from gangsched.verify.windows import Leaf, Windows
 from preemptive import mixed_problem, problem_of, random_problem
@@ -302,6 +302,12 @@ def test_a_tree_may_be_deep_but_not_too_large() -> None:
     assert proven(three_gangs(), {**KIND, "target": [6, 1], "nodes": nodes}) == 6
     with pytest.raises(Refused, match="nodes are no list of 1 to 100000"):
         prove(problem_to_dict(three_gangs()), {**KIND, "target": [6, 1], "nodes": [LEAF] * 100_001})
+
+
+def test_all_leaves_together_have_so_many_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "MOST_PACKED", 17)
+    with pytest.raises(Refused, match=r"nodes\[4\]: there are more than 17 prices up to here"):
+        prove(problem_to_dict(three_gangs()), {**KIND, "target": [6, 1], "nodes": TREE})
 
 
 @DRAWN
