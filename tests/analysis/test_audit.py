@@ -469,6 +469,7 @@ def test_pods_stand_on_one_node(pod: int, gpus: int, pin: str, kind: str | None)
             verify_finding(
                 one.proof, trace, Cluster([*nodes, *(Node(f"m{i}", 8, "a") for i in "ab")])
             )
+        refused({**(one.proof or {}), "pod": pod + 1}, trace, Cluster(nodes))
 
 
 def test_more_pods_at_once_than_nodes_have_room_for() -> None:
