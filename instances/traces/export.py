@@ -185,7 +185,7 @@ def read_parquet(
     names, count = parquet_head(path)
     if count > MOST_ROWS:
         raise ValueError(f"{path}: {count:,} rows, more than {MOST_ROWS:,}")
-    fixed = set(given.values())
+    fixed = named_columns(reading, names, given)
     wanted = [n for n in _wanted(reading, names, given) if n in fixed or may_matter(n, ())]
     texts: dict[str, list[str]] = {name: [] for name in wanted}
     for name, values in parquet_columns(path, wanted):
@@ -193,6 +193,12 @@ def read_parquet(
     places = [f"row {i + 1}" for i in range(count)]
     table = ExportTable(reading, places, names, texts)
     return trace_of(table, given, tres=tres_ids(tres), models=models)
+
+
+def named_columns(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> set[str]:
+    """The columns that are given, without the units behind their names."""
+    empty = ExportTable(reading, [], names, {})
+    return {named_column(empty, role, text)[0] for role, text in given.items() if text}
 
 
 def _wanted(
@@ -203,7 +209,7 @@ def _wanted(
         if names.count(name) > 1:
             raise ValueError(f"{reading.path}: column {name!r} occurs {names.count(name)} times")
     empty = ExportTable(reading, [], names, {})
-    fixed = {named_column(empty, role, text)[0] for role, text in given.items() if text}
+    fixed = named_columns(reading, names, given)
     check_header(empty, {**own_columns(names), **given})
     guessed = () if set(given) == set(ROLES) else names
     return [name for name in names if name in {*fixed, *more} or name in guessed]
@@ -269,7 +275,7 @@ def csv_table(
         if len(places) == MOST_ROWS:
             raise reading.error(place, f"more than {MOST_ROWS:,} rows")
         if len(places) == LOOKED_AT:
-            known = {*given.values(), *more}
+            known = {*named_columns(reading, names, given), *more}
             columns = [c for c in columns if c[1] in known or may_matter(c[1], texts[c[1]])]
             texts = {name: texts[name] for _, name, _ in columns}
         places.append(place)

@@ -33,16 +33,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display import near
-from .trace import MOST_SECONDS, UNKNOWN, Reading
+from .trace import UNKNOWN
 from .values import (
+    CLOCKS,
     NUMBER,
     UNITS,
     ExportTable,
     NumberColumn,
     TextColumn,
+    check_clocks,
     durations,
     gpus,
+    less,
+    listed,
+    missing,
     name_and_unit,
+    possible,
     times,
     words_of,
 )
@@ -72,7 +78,6 @@ NOT: Mapping[str, frozenset[str]] = MappingProxyType(
     {role: frozenset(own.get("not", "").split()) for role, own in _DATA.items()}
 )
 ROLES: tuple[str, ...] = tuple(NAMES)
-CLOCKS = ("submit", "start", "end")
 #: columns of :func:`write_trace` by role
 WRITTEN: Mapping[str, Sequence[str]] = MappingProxyType(
     {
@@ -343,7 +348,7 @@ class _Choice:
         """A column as times, None where it has none; what was given has to have them."""
         if name not in self.clocks:
             try:
-                self.clocks[name] = _possible(times(self.column(role, name), self._unit(role)))
+                self.clocks[name] = possible(times(self.column(role, name), self._unit(role)))
             except ValueError as error:
                 if role in self.given:
                     raise
@@ -356,7 +361,7 @@ class _Choice:
         """A column as durations, None where it has none."""
         column = self.column(role, name)
         try:
-            return _possible(durations(column, _listed(spans), self._unit(role), self._usual()))
+            return possible(durations(column, listed(spans), self._unit(role), self._usual()))
         except ValueError as error:
             if role in self.given:
                 raise
@@ -425,7 +430,7 @@ class _Choice:
                     or _worth(role, name) < 2
                 )
                 if not column.clock and (role in self.given or not other):
-                    _check_clocks(self.table.reading, [column, dated[0]])
+                    check_clocks(self.table.reading, [column, dated[0]])
             found[role] = [column for column in own if column.clock]
         return found
 
@@ -436,9 +441,9 @@ class _Choice:
             used = {c.column.name for c in (submit, start, end) if c}
             if len(used) < sum(c is not None for c in (submit, start, end)):
                 continue
-            _check_clocks(self.table.reading, [c for c in (submit, start, end) if c])
-            runs = self._spans("duration", used, _less(end, start))
-            waits = self._spans("wait", used, _less(start, submit))
+            check_clocks(self.table.reading, [c for c in (submit, start, end) if c])
+            runs = self._spans("duration", used, less(end, start))
+            waits = self._spans("wait", used, less(start, submit))
             for duration, wait in product(runs, waits):
                 if duration and wait and duration.column.name == wait.column.name:
                     continue
@@ -635,7 +640,7 @@ class _Choice:
         duration, start, end = (self.read.get(role) for role in ("duration", "start", "end"))
         if duration:
             return duration.array - duration.step
-        spans = _less(end, start)
+        spans = less(end, start)
         steps = start.step + end.step if start and end else 0.0
         return spans - steps if spans is not None else np.zeros(0)
 
@@ -789,43 +794,7 @@ def _share_of_powers(texts: Sequence[str]) -> float:
     return powers / len(known) if known else 0.0
 
 
-def missing(table: ExportTable, roles: Sequence[str]) -> ValueError:
-    """Return the exception for roles that no column has."""
-    words = {"duration": "duration (or start and end)"}
-    listed = ", ".join(words.get(role, role) for role in roles)
-    return ValueError(
-        f"{table.reading.path}: no column for {listed}; found: {', '.join(table.names)}; name "
-        "them, such as columns='submit=...,gpus=...'"
-    )
-
-
-def _check_clocks(reading: Reading, clocks: Sequence[NumberColumn]) -> None:
-    """Refuse columns of times that cannot be compared."""
-    known = [values for values in clocks if any(n is not None for n in values.numbers)]
-    known.sort(key=lambda values: CLOCKS.index(values.column.role))
-    if len({(values.clock, values.utc) for values in known}) > 1:
-        raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
-
-
-def _possible(found: NumberColumn) -> NumberColumn:
-    """Refuse numbers that no job can have."""
-    for i, value in enumerate(found.numbers):
-        if value is not None and abs(value) > MOST_SECONDS:
-            raise found.column.error(i, f"is above {MOST_SECONDS:,} s")
-    return found
-
-
 def _usually(runs: Floats) -> bool:
     """Whether some times are those of jobs: most from a second to a week, few in no time."""
     few, typical, most = np.quantile(runs, (0.1, 0.5, 1.0))
     return bool(few >= 0.05 and 1 <= typical <= WEEK and most <= LONGEST)
-
-
-def _less(later: NumberColumn | None, sooner: NumberColumn | None) -> Floats | None:
-    """Differences of two columns of times."""
-    return later.array - sooner.array if later and sooner else None
-
-
-def _listed(values: Floats | None) -> list[float | None]:
-    """An array as numbers that may be unknown."""
-    return [] if values is None else [None if n != n else float(n) for n in values]

@@ -13,18 +13,24 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from .trace import EPOCH, UNKNOWN, Reading
+from .trace import EPOCH, MOST_SECONDS, UNKNOWN, Reading
 from .tres import gpu_count
 
 __all__ = [
+    "CLOCKS",
     "UNITS",
     "ExportTable",
     "NumberColumn",
     "Numbers",
     "TextColumn",
+    "check_clocks",
     "durations",
     "gpus",
+    "less",
+    "listed",
+    "missing",
     "name_and_unit",
+    "possible",
     "times",
     "unit_of",
     "words_of",
@@ -442,3 +448,45 @@ def _gpus(text: str, ids: Collection[str]) -> float:
     if not 0 <= value < float("inf"):
         raise ValueError("is below 0" if value < 0 else "is not a finite number")
     return value
+
+
+# --- columns side by side -------------------------------------------------------------------------
+
+#: roles of times
+CLOCKS = ("submit", "start", "end")
+
+
+def check_clocks(reading: Reading, clocks: Sequence[NumberColumn]) -> None:
+    """Refuse columns of times that cannot be compared."""
+    known = [values for values in clocks if any(n is not None for n in values.numbers)]
+    known.sort(key=lambda values: CLOCKS.index(values.column.role))
+    if len({(values.clock, values.utc) for values in known}) > 1:
+        raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
+
+
+def possible(found: NumberColumn) -> NumberColumn:
+    """Refuse numbers that no job can have."""
+    for i, value in enumerate(found.numbers):
+        if value is not None and abs(value) > MOST_SECONDS:
+            raise found.column.error(i, f"is above {MOST_SECONDS:,} s")
+    return found
+
+
+def less(later: NumberColumn | None, sooner: NumberColumn | None) -> NDArray[np.float64] | None:
+    """Differences of two columns of times."""
+    return later.array - sooner.array if later and sooner else None
+
+
+def listed(values: NDArray[np.float64] | None) -> list[float | None]:
+    """An array as numbers that may be unknown."""
+    return [] if values is None else [None if n != n else float(n) for n in values]
+
+
+def missing(table: ExportTable, roles: Sequence[str]) -> ValueError:
+    """Return the exception for roles that no column has."""
+    words = {"duration": "duration (or start and end)"}
+    listed = ", ".join(words.get(role, role) for role in roles)
+    return ValueError(
+        f"{table.reading.path}: no column for {listed}; found: {', '.join(table.names)}; name "
+        "them, such as columns='submit=...,gpus=...'"
+    )

@@ -364,3 +364,11 @@ def test_deadlines_are_times_or_count_from_submissions(tmp_path: Path, how: str)
     else:
         with pytest.raises(ValueError, match="is 'ddl' a time on the clock of the submissions, or"):
             read_csv(path, columns="deadline=ddl")
+
+
+def test_columns_that_are_given_with_units_are_kept_in_long_tables(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"j{i},1,{i},{i + 60_000},{i % 7}" for i in range(2_500)]
+    path.write_text("\n".join(["id,gpus,at,lasted,other", *rows]))
+    trace = read_csv(path, columns="submit=at:min,duration=lasted:ms")
+    assert (len(trace.jobs), trace.jobs[-1].work, trace.jobs[-1].release) == (2_500, 63, 149_940)
