@@ -36,6 +36,7 @@ from ..display import near
 from .trace import UNKNOWN
 from .values import (
     CLOCKS,
+    NO_DURATION,
     NUMBER,
     UNITS,
     ExportTable,
@@ -49,7 +50,9 @@ from .values import (
     missing,
     name_and_unit,
     possible,
+    seconds_of,
     times,
+    unit_of,
     words_of,
 )
 
@@ -294,6 +297,9 @@ class _Choice:
     doubts: list[str] = field(default_factory=list)
     errors: dict[tuple[str, str], ValueError] = field(default_factory=dict)
     clocks: dict[str, NumberColumn | None] = field(default_factory=dict)
+    kept_columns: dict[tuple[str, str], TextColumn] = field(default_factory=dict)
+    kept_clocks: dict[tuple[str, str], NumberColumn] = field(default_factory=dict)
+    kept_spans: dict[tuple[str, str, float | None], NumberColumn] = field(default_factory=dict)
 
     def roles(self) -> Roles:
         """Choose: what is given, the GPUs, times, and then texts."""
@@ -327,8 +333,9 @@ class _Choice:
         return np.unique(np.linspace(0, max(count - 1, 0), min(count, SAMPLED)).astype(np.intp))
 
     def column(self, role: str, name: str) -> TextColumn:
-        table = self.table
-        return TextColumn(table.reading, role, name, table.places, table.texts[name])
+        if (role, name) not in self.kept_columns:
+            self.kept_columns[role, name] = self.table.column(role, name)
+        return self.kept_columns[role, name]
 
     def free(self, role: str) -> list[str]:
         """The candidates for a role, the best name first; what was given is the only one."""
@@ -355,13 +362,24 @@ class _Choice:
                 self.errors[role, name] = error
                 self.clocks[name] = None
         found = self.clocks[name]
-        return found and replace(found, column=replace(found.column, role=role))
+        if found and (role, name) not in self.kept_clocks:
+            own = replace(found, column=replace(found.column, role=role))
+            self.kept_clocks[role, name] = own
+        return self.kept_clocks[role, name] if found else None
 
     def span(self, role: str, name: str, spans: Floats | None = None) -> NumberColumn | None:
         """A column as durations, None where it has none."""
         column = self.column(role, name)
         try:
-            return possible(durations(column, listed(spans), self._unit(role), self._usual()))
+            unit = self._unit(role) or name_and_unit(name)[1]
+            if spans is not None and unit is None and (column.numeric or column.short):
+                numbers = column.parsed(seconds_of, NO_DURATION)
+                unit = unit_of([numbers[i] for i in self.rows], listed(spans[self.rows]))
+            key = role, name, unit
+            if key not in self.kept_spans:
+                read = durations(column, listed(spans), self._unit(role), self._usual())
+                self.kept_spans[key] = possible(read)
+            return self.kept_spans[key]
         except ValueError as error:
             if role in self.given:
                 raise

@@ -31,6 +31,7 @@ __all__ = [
     "missing",
     "name_and_unit",
     "possible",
+    "seconds_of",
     "times",
     "unit_of",
     "words_of",
@@ -109,7 +110,7 @@ class TextColumn:
     places: Sequence[str]
     texts: Sequence[str]
 
-    @property
+    @cached_property
     def known(self) -> list[str]:
         """The texts that say something."""
         return [text for text in self.texts if text not in UNKNOWN]
@@ -131,7 +132,7 @@ class TextColumn:
         sign = "." if point else ""
         return [text.replace(",", sign) if text in commas else text for text in self.texts]
 
-    @property
+    @cached_property
     def numeric(self) -> bool:
         """Whether all known texts are numbers."""
         return all(text in UNKNOWN or NUMBER.fullmatch(text) for text in self.plain)
@@ -141,7 +142,7 @@ class TextColumn:
         """Whether all known texts have units or colons, and are no numbers."""
         return not self.numeric and all(_is_duration(text) for text in self.known)
 
-    @property
+    @cached_property
     def short(self) -> bool:
         """Whether all known texts are like 12:34: hours and minutes, or minutes and seconds."""
         texts = self.known
@@ -301,6 +302,8 @@ def _numeric_times(column: TextColumn, unit: float | None) -> NumberColumn:
 
 
 def _iso(text: str) -> datetime:
+    if text[4:5] == "-" and (found := _tried(datetime.fromisoformat, text)):
+        return found
     text = re.sub(r"(?<=[+-]\d{4}) [A-Z]{3,5}$", "", text)  # as Go has it: +0100 CET
     text = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
     text = re.sub(r"^(\d{8})(?=\d)", r"\1T", text.removesuffix(".0"))
@@ -370,7 +373,7 @@ def durations(
         texts = column.known
         if column.short:
             return _short(column, spans)
-        found = column.parsed(_duration, NO_DURATION)
+        found = column.parsed(seconds_of, NO_DURATION)
         step = max([_part_step(text) for text in texts] or [0.0])
         return NumberColumn(column, found, "as written", step=max(step, _even_step(found)))
     numbers, how = column.numbers(), ""
@@ -394,7 +397,7 @@ def unit_of(numbers: Numbers, spans: Numbers) -> float | None:
 
 def _short(column: TextColumn, spans: Numbers) -> NumberColumn:
     """Durations such as 12:34: of minutes and seconds or of hours and minutes, as the spans say."""
-    numbers = column.parsed(_duration, NO_DURATION)
+    numbers = column.parsed(seconds_of, NO_DURATION)
     unit = 1.0 if column.name in ("Elapsed", "Timelimit") else unit_of(numbers, spans)  # of Slurm
     if unit not in (1.0, 60.0):
         i = column.texts.index(column.known[0])
@@ -412,12 +415,12 @@ def _part_step(text: str) -> float:
 
 def _is_duration(text: str) -> bool:
     try:
-        return _duration(text) >= 0
+        return seconds_of(text) >= 0
     except ValueError:
         return False
 
 
-def _duration(text: str) -> float:
+def seconds_of(text: str) -> float:
     """Seconds of a duration in words or with colons."""
     if found := CLOCK.fullmatch(text) or ISO.fullmatch(text):
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
