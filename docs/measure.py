@@ -43,9 +43,7 @@ PAGES = {
     "value-density": Page(
         "explanation/value-density.md", "density", "40 min", "explanation/value-density.json"
     ),
-    "optima": Page(
-        "explanation/which-optima.md", "optima", "15 min", "explanation/which-optima.json"
-    ),
+    "optima": Page("explanation/which-optima.md", "optima", "1 h", "explanation/which-optima.json"),
     "user-bounds": Page("explanation/user-bounds.md", "users", "some minutes"),
     "profiling": Page("explanation/the-driver.md", "profiling", "3 min"),
 }
