@@ -488,6 +488,9 @@ class _Choice:
         duration = made["duration"]
         if duration and _worth("limit", duration.column.name):  # if others are as good, a limit
             worth -= 3 * TIE
+        clocks = (made[role] for role in CLOCKS)
+        if len({c.unit for c in clocks if c and c.unit and not c.clock}) > 1:
+            worth -= 2.0  # such as a wait in minutes before a start in seconds
         for name, broken, equal in self._relations(made):
             if len(broken):
                 cost = IMPOSSIBLE if "<=" not in name else DISORDERED
@@ -552,7 +555,11 @@ class _Choice:
         lacking = []
         for role, others in (("submit", ("start",)), ("duration", ("end",))):
             found = [(own, name) for own in (role, *others) for name in self.free(own)]
-            found = [(own, name) for own, name in found if _worth(own, name) >= 2]
+            found = [
+                (own, name)
+                for own, name in found
+                if _worth(own, name) >= 2 and any(t[:1].isdigit() for t in self.table.texts[name])
+            ]
             broken = [self.errors[key] for key in found if key in self.errors]
             if broken and len(broken) == len(found):
                 raise broken[0]

@@ -215,7 +215,11 @@ class NumberColumn:
 
 def words_of(name: str) -> list[str]:
     """The words and numbers of a column's name, in small letters."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(?i)(gpus?)\s*/", r"\1 per ", name))
+    name = re.sub(
+        r"(?<=[a-z])(?=[A-Z])",
+        " ",
+        re.sub(r"(?i)(gpus?)\s*/", r"\1 per ", re.sub(r"(?i)(?<=gpu)\(s\)", "s", name)),
+    )
     return re.findall(r"[a-z]+|\d+", name.lower())
 
 

@@ -216,6 +216,13 @@ def test_what_two_readings_explain_is_asked(
         assert [job.id for job in trace.jobs] == ["a", "b", "c"]
 
 
+def test_times_of_one_table_have_one_unit(tmp_path: Path) -> None:
+    own = {"id": ["a", "b"], "GPU(s)": ["1", "2"], "queue time_min": ["1", "0"]}
+    trace = read(tmp_path, {**own, "start_s": ["60", "90"], "end_s": ["70", "95"]})
+    assert plain(trace) == [("a", 1, 0, 10), ("b", 2, 90, 5)]
+    assert roles(trace)["wait"] == "queue time_min"
+
+
 def test_pods_are_kept_and_tasks_counted(tmp_path: Path) -> None:
     own = {name: texts for name, texts in BASE.items() if name != "num_gpus"}
     pods = {"gpus_per_node": ["4", "2", "4"], "nodes": ["1", "1", "2"]}
