@@ -489,7 +489,7 @@ class _Choice:
         if duration and _worth("limit", duration.column.name):  # if others are as good, a limit
             worth -= 3 * TIE
         clocks = (made[role] for role in CLOCKS)
-        if len({c.unit for c in clocks if c and c.unit and not c.clock}) > 1:
+        if len({c.unit or 1.0 for c in clocks if c and not c.clock}) > 1:
             worth -= 2.0  # such as a wait in minutes before a start in seconds
         for name, broken, equal in self._relations(made):
             if len(broken):
