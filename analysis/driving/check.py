@@ -25,6 +25,7 @@ from ...instances.packed import PART
 from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
+from .precedence import jobs_ahead, due_at
 from .run import EventKind, Run
 from .segments import (
     BEGINS,
@@ -50,8 +51,7 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
     the first round at or after the release, or before the last of the jobs that it waits for has
     ended, where those that are rejected hold nobody, but whom they waited for do; nodes give whole
-    pods; jobs start and are suspended at rounds and complete to
-    the second; progress adds up to the work. A segment of n seconds whose first o are overhead
+    pods; jobs start and are suspended at rounds and complete to the second; progress adds up to the work. A segment of n seconds whose first o are overhead
     (0 the first time a job runs, else its own preemption cost or that of the rules: the overhead
     on the GPUs that it held last, what a migration costs on others) gives
     floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes, which are of one
@@ -247,24 +247,7 @@ def _columns(run: Run, instance: Instance[Any]) -> list[str]:
         column = getattr(run.records, name)
         found += _differences(run, name, column, wanted[name], rule="instance")
     found += _precedence(run, instance)
-    return found + _differences(run, "visible", run.records.visible, _due(run), rule="instance")
-
-
-def _ahead(run: Run, instance: Instance[Any]) -> dict[int, list[int]]:
-    """Whom jobs that run wait for: those that they name, through others that are rejected."""
-    if not any(job.after for job in instance.jobs):
-        return {}
-    number = {id: j for j, id in enumerate(_ids(instance))}
-    found: dict[int, list[int]] = {}
-    for j in np.flatnonzero(~run.records.rejected).tolist():
-        rest, seen = list(instance.jobs[j].after), set(instance.jobs[j].after)
-        for id in rest:  # which grows
-            if run.records.rejected[number[id]]:
-                more = [other for other in instance.jobs[number[id]].after if other not in seen]
-                rest += more
-                seen.update(more)
-        found[j] = [number[id] for id in rest if not run.records.rejected[number[id]]]
-    return found
+    return found + _differences(run, "visible", run.records.visible, due_at(run), rule="instance")
 
 
 def _precedence(run: Run, instance: Instance[Any]) -> list[str]:
@@ -272,7 +255,7 @@ def _precedence(run: Run, instance: Instance[Any]) -> list[str]:
     first, end = run.records.first, run.records.end
     early = [
         (j, i)
-        for j, ahead in _ahead(run, instance).items()
+        for j, ahead in jobs_ahead(run, instance).items()
         for i in ahead
         if first[j] >= 0 and not 0 <= end[i] <= first[j]
     ]
@@ -283,17 +266,6 @@ def _precedence(run: Run, instance: Instance[Any]) -> list[str]:
         return f"{_name(run, j)} starts at {first[j]}, {_name(run, i)} before it {until}"
 
     return _report("precedence", np.arange(len(early)), text)
-
-
-def _due(run: Run) -> Ints:
-    """The round from which each job is visible; later than all while others keep it from it."""
-    length, due = run.rules.round_length, run.records.release.copy()
-    never = np.zeros(due.size, dtype=bool)
-    for j, ahead in _ahead(run, run.require_instance()).items():
-        ends = run.records.end[ahead]
-        due[j], never[j] = max(due[j], ends.max(initial=0)), (ends < 0).any()
-    due = -(-due // length) * length
-    return np.where(never, 2**62, due)
 
 
 def _differences(
