@@ -25,7 +25,7 @@ from ...instances.packed import PART
 from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
-from .precedence import jobs_ahead, due_at
+from .precedence import due_at, jobs_ahead
 from .run import EventKind, Run
 from .segments import (
     BEGINS,
@@ -51,7 +51,8 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
     the first round at or after the release, or before the last of the jobs that it waits for has
     ended, where those that are rejected hold nobody, but whom they waited for do; nodes give whole
-    pods; jobs start and are suspended at rounds and complete to the second; progress adds up to the work. A segment of n seconds whose first o are overhead
+    pods; jobs start and are suspended at rounds and complete to the second; progress adds up to the
+    work. A segment of n seconds whose first o are overhead
     (0 the first time a job runs, else its own preemption cost or that of the rules: the overhead
     on the GPUs that it held last, what a migration costs on others) gives
     floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes, which are of one

@@ -25,16 +25,8 @@ import numpy as np
 from ..io import text_lines
 from ..model import DeadlineJob
 from ..tables import parquet_columns, parquet_head
-from .roles import (
-    ROLES,
-    Roles,
-    check_header,
-    find_roles,
-    given_columns,
-    may_matter,
-    named_column,
-    own_columns,
-)
+from .names import ROLES, check_header, given_columns, may_matter, named_column, own_columns
+from .roles import Roles, find_roles
 from .trace import MOST_GPUS, MOST_SECONDS, UNKNOWN, Reading, Trace
 from .tres import gpu_model, tres_ids
 from .values import (

@@ -17,8 +17,8 @@ from ..io import parse_json, text_lines
 from ..io import read_json as read_json_file
 from .export import trace_of
 from .kubernetes import kubernetes_doubts, kubernetes_roles, kubernetes_row, list_of
+from .names import ROLES, check_header, given_columns
 from .objects import Record, Row, at, entries, fields, found, row_of, text_of
-from .roles import ROLES, check_header, given_columns
 from .trace import Reading, Trace
 from .tres import tres_ids
 from .values import ExportTable

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .export import csv_table, trace_of
-from .roles import ROLES
+from .names import ROLES
 from .trace import UNKNOWN, Reading, Trace
 from .values import ExportTable
 

@@ -20,19 +20,16 @@ names both. A column that does not parse and is not needed is left aside.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..display import near
+from .names import ROLES, SPANS, named_column, rank_of, worth_of
 from .trace import UNKNOWN
 from .values import (
     CLOCKS,
@@ -53,82 +50,13 @@ from .values import (
     seconds_of,
     times,
     unit_of,
-    words_of,
 )
 
-__all__ = [
-    "NAMES",
-    "ROLES",
-    "ExportTable",
-    "Roles",
-    "find_roles",
-    "given_columns",
-    "may_matter",
-    "named_column",
-]
+__all__ = ["Roles", "find_roles"]
 
 Floats = NDArray[np.float64]
-_DATA = tomllib.loads(files("gangsched.instances.data").joinpath("roles.toml").read_text("utf-8"))
-#: of each role, names in tiers, and words
-NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
-    {role: tuple(tuple(tier.split()) for tier in own["names"]) for role, own in _DATA.items()}
-)
-WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {role: frozenset(own.get("words", "").split()) for role, own in _DATA.items()}
-)
-#: of each role, words that rule out one that has only one of those words
-NOT: Mapping[str, frozenset[str]] = MappingProxyType(
-    {role: frozenset(own.get("not", "").split()) for role, own in _DATA.items()}
-)
-ROLES: tuple[str, ...] = tuple(NAMES)
-#: columns of :func:`write_trace` by role
-WRITTEN: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        **{role: (role,) for role in ("id", "user", "gpus", "after")},
-        **{role: (role, f"{role}_days") for role in CLOCKS},
-        "duration": ("duration_s",),
-        "pod": ("gpus_on_one_node",),
-        "limit": ("time_limit_s",),
-        "model": ("required_model",),
-        "priority": ("job_weight",),
-        "deadline": ("deadline_after_submission",),
-    }
-)
-SPANS = ("duration", "wait")
-#: roles whose columns may have a unit at the end of their names
-TIMED = (*CLOCKS, *SPANS, "eligible", "limit", "deadline")
-#: columns of Slurm's accounting by role, the best first, and those of resources
-SLURM: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "id": ("JobID", "JobIDRaw"),
-        "user": ("User", "Account", "Partition"),
-        "queue": ("Partition",),
-        **{role.lower(): (role,) for role in ("State", "Submit", "Eligible", "Start", "End")},
-        "duration": ("ElapsedRaw", "Elapsed"),
-        "limit": ("TimelimitRaw", "Timelimit"),
-    }
-)
-RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 #: limits that are none
 UNLIMITED = frozenset(("UNLIMITED", "Partition_Limit", "INFINITE", "INVALID"))
-#: words of columns of times that say nothing
-IDLE = frozenset(
-    (
-        "job",
-        "jobs",
-        "the",
-        "time",
-        "date",
-        "at",
-        "on",
-        "ts",
-        "timestamp",
-        "datetime",
-        "utc",
-        "gmt",
-        "in",
-    )
-)
 SAMPLED = 2000  #: rows on which readings are compared
 TIE = 0.5  #: readings that are worth this little less are others of the same worth
 IMPOSSIBLE = 20.0  #: what it costs if no row can have such a run time, or wait
@@ -158,106 +86,7 @@ class _Reading(NamedTuple):
     columns: Mapping[str, NumberColumn | None]
 
 
-# --- what is given -------------------------------------------------------------------------------
-
-
-def given_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Columns by role, as they were given."""
-    if columns is None or isinstance(columns, Mapping):
-        given = dict(columns or {})
-    else:
-        given = {}
-        for part in columns.split(","):
-            role, sign, name = (text.strip() for text in part.partition("="))
-            if not sign or role in given:
-                raise ValueError(f"columns: {part.strip()!r} is not role=column, each role once")
-            given[role] = name
-    for role in given:
-        if role not in ROLES:
-            known = f"{', '.join(ROLES)}{near(role, ROLES)}"
-            raise ValueError(f"columns: {role!r} is not one of {known}")
-    return given
-
-
-def own_columns(names: Sequence[str]) -> dict[str, str]:
-    """Columns by role where they are those of :func:`write_trace` alone, or those of Slurm."""
-    found = {role: name for name in names for role in WRITTEN if name in WRITTEN[role]}
-    if len(found) == len(names) and {"id", "gpus", "duration", "submit"} <= set(found):
-        return found
-    slurm = {"Submit", "Start", "End", "State"} <= set(names)
-    if not slurm or not {"JobID", "JobIDRaw"} & set(names) or not set(RESOURCES) & set(names):
-        return {}
-    known = {role: [own for own in listed if own in names] for role, listed in SLURM.items()}
-    found = {role: own[0] for role, own in known.items() if own}
-    minutes = found.get("limit") == "TimelimitRaw"
-    return {**found, "limit": "TimelimitRaw:min"} if minutes else found
-
-
-def named_column(table: ExportTable, role: str, text: str) -> tuple[str, str]:
-    """The column that was given for a role, and what stands after it, such as a unit."""
-    for name, more in ((text, ""), text.rpartition(":")[::2]) if ":" in text else ((text, ""),):
-        same = [own for own in table.names if own.lower() == name.lower()]
-        if name in table.names or len(same) == 1:
-            allowed = ("at", "after") if role == "deadline" else ()
-            if more and more not in (*UNITS, *allowed):
-                known = ", ".join(("ms", "s", "min", "h", "days", *allowed))
-                raise ValueError(f"columns: {role}={text!r}: {more!r} is not one of {known}")
-            return (name if name in table.names else same[0]), more
-    found = f"no column {text!r} for {role}; found: {', '.join(table.names)}"
-    raise ValueError(f"{table.reading.path}: {found}{near(text, table.names)}")
-
-
-# --- names ---------------------------------------------------------------------------------------
-
-
-@cache
-def _worth(role: str, name: str) -> float:
-    """What a column's name says for a role: 3, 2, 1 or nothing."""
-    (plain, unit), words = name_and_unit(name), words_of(name)
-    if unit is not None and role not in TIMED:
-        return 0.0
-    spelled = {plain, name_and_unit(" ".join(w for w in words if w not in IDLE))[0]}
-    for worth, tier in zip((3.0, 2.0, 1.0), NAMES[role], strict=False):
-        if (spelled if role in TIMED else {plain}) & {*tier}:
-            return worth
-    if WORDS[role] & {*words} and not NOT[role] & {*words}:
-        return 1.0
-    inner = name.rpartition(".")[2]  # of an object within another
-    return _worth(role, inner) if role.startswith("gpus") and inner != name else 0.0
-
-
-def _rank(role: str, name: str) -> tuple[float, int]:
-    """A sorting key: the better a name, the sooner it comes."""
-    plain = name_and_unit(name)[0]
-    listed = [known for tier in NAMES[role] for known in tier]
-    return -_worth(role, name), listed.index(plain) if plain in listed else len(listed)
-
-
-def may_matter(name: str, texts: Sequence[str]) -> bool:
-    """Whether a column can have a role, by its name or because its first values look like times."""
-    words = set(words_of(name))
-    some = [text for text in texts[:50] if text not in UNKNOWN]
-    dated = bool(some) and all(text[:4].isdigit() and "-" in text[4:8] for text in some)
-    return dated or bool(words & {"gpu", "model", "type"}) or any(_worth(r, name) for r in ROLES)
-
-
 # --- the choice ----------------------------------------------------------------------------------
-
-
-def check_header(table: ExportTable, given: Mapping[str, str]) -> None:
-    """Refuse a table of whose columns none can have a role that is needed, whatever they hold."""
-
-    def any_of(*roles: str) -> bool:
-        names = [n for n in table.names if any(_worth(r, n) for r in roles if r not in given)]
-        return bool(names) or any(given.get(role) for role in roles)
-
-    needed = {
-        "submit": ("submit", "start"),
-        "gpus": ("gpus", "gpus_per_node", "gpus_per_task"),
-        "duration": ("duration", "end"),
-    }
-    if lacking := [role for role, roles in needed.items() if not any_of(*roles)]:
-        raise missing(table, lacking)
 
 
 def find_roles(
@@ -324,7 +153,7 @@ class _Choice:
         texts = self.table.texts
         names = (name for name in self.table.names if name in texts)
         empty = not self.table.places
-        return [n for n in names if empty or set(texts[n]) - UNKNOWN or _worth("deadline", n)]
+        return [n for n in names if empty or set(texts[n]) - UNKNOWN or worth_of("deadline", n)]
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
@@ -342,8 +171,8 @@ class _Choice:
         if role in self.given:
             return [self.chosen[role]] if role in self.chosen else []
         taken = set(self.chosen.values())
-        found = [name for name in self.kept if name not in taken and _worth(role, name)]
-        return sorted(found, key=lambda name: _rank(role, name))
+        found = [name for name in self.kept if name not in taken and worth_of(role, name)]
+        return sorted(found, key=lambda name: rank_of(role, name))
 
     def ask(self, text: str) -> ValueError:
         """Return the question about a table that can be read in two ways."""
@@ -393,7 +222,7 @@ class _Choice:
                 column = self.column(role, name)
                 numbers = sum(t[:1].isdigit() or t[:1] in "+-.P" for t in column.known)
                 timed = not (role == "duration" and column.numeric) and self.clock(role, name)
-                if _worth(role, name) < 2 or 2 * numbers < len(column.known) or timed:
+                if worth_of(role, name) < 2 or 2 * numbers < len(column.known) or timed:
                     continue
                 if not column.short and self.span("duration", name) is None:
                     raise next(error for key, error in self.errors.items() if key[1] == name)
@@ -403,7 +232,7 @@ class _Choice:
 
     def _usual(self) -> float:
         """The unit of the times where they are numbers of one unit, else seconds."""
-        named = {n for n in self.clocks if any(_worth(role, n) for role in CLOCKS)}
+        named = {n for n in self.clocks if any(worth_of(role, n) for role in CLOCKS)}
         named |= {self.chosen[role] for role in CLOCKS if role in self.chosen}
         clocks = (found for name, found in self.clocks.items() if name in named)
         told = {found.unit for found in clocks if found and found.unit}
@@ -439,13 +268,13 @@ class _Choice:
                 texts = column.column.texts
                 flags = len(texts) > 1 and set(texts) - UNKNOWN <= {"0", "1"}
                 better = any(
-                    c.clock and _worth(role, c.column.name) >= _worth(role, name) for c in own
+                    c.clock and worth_of(role, c.column.name) >= worth_of(role, name) for c in own
                 )
                 other = (
                     flags
                     or better
-                    or any(_worth(role, name) for role in SPANS)
-                    or _worth(role, name) < 2
+                    or any(worth_of(role, name) for role in SPANS)
+                    or worth_of(role, name) < 2
                 )
                 if not column.clock and (role in self.given or not other):
                     check_clocks(self.table.reading, [column, dated[0]])
@@ -484,9 +313,9 @@ class _Choice:
 
     def _value(self, made: Mapping[str, NumberColumn | None]) -> float:
         """What a reading is worth."""
-        worth = sum(_worth(role, c.column.name) or 1.0 for role, c in made.items() if c)
+        worth = sum(worth_of(role, c.column.name) or 1.0 for role, c in made.items() if c)
         duration = made["duration"]
-        if duration and _worth("limit", duration.column.name):  # if others are as good, a limit
+        if duration and worth_of("limit", duration.column.name):  # if others are as good, a limit
             worth -= 3 * TIE
         clocks = (made[role] for role in CLOCKS)
         if len({c.unit or 1.0 for c in clocks if c and not c.clock}) > 1:
@@ -558,13 +387,13 @@ class _Choice:
             found = [
                 (own, name)
                 for own, name in found
-                if _worth(own, name) >= 2 and any(t[:1].isdigit() for t in self.table.texts[name])
+                if worth_of(own, name) >= 2 and any(t[:1].isdigit() for t in self.table.texts[name])
             ]
             broken = [self.errors[key] for key in found if key in self.errors]
             if broken and len(broken) == len(found):
                 raise broken[0]
             lacking += [] if found else [role]
-        broken = [error for key, error in self.errors.items() if _worth(*key) >= 2]
+        broken = [error for key, error in self.errors.items() if worth_of(*key) >= 2]
         if broken and not lacking:
             raise broken[-1]
         raise missing(self.table, lacking or ["duration"])
@@ -576,25 +405,25 @@ class _Choice:
         start = columns["start"]
         assert start is not None
         for name in self.kept:
-            if name in self.chosen.values() or _worth("end", name) or _worth("eligible", name):
+            if name in self.chosen.values() or worth_of("end", name) or worth_of("eligible", name):
                 continue
             found = self.clock("submit", name)
             if (
                 found is None
                 or found.clock != start.clock
-                or (not found.clock and not _worth("submit", name))
+                or (not found.clock and not worth_of("submit", name))
             ):
                 continue
             with np.errstate(invalid="ignore"):
                 late = found.array > start.array + found.step + start.step
                 sooner = found.array < start.array - 1
-            comparable = found.utc == start.utc or _worth("submit", name)
+            comparable = found.utc == start.utc or worth_of("submit", name)
             if comparable and late.mean() <= 0.05 and sooner.any():
                 raise self.ask(
                     f"is {name!r} the submission? It comes before {start.column.name!r}: say "
                     f"columns='submit={name}', or 'submit=' if it is not"
                 )
-            if _worth("submit", name) >= 2 and late.any():
+            if worth_of("submit", name) >= 2 and late.any():
                 raise self.ask(
                     f"{name!r} is named like a submission and lies after {start.column.name!r} in "
                     f"{late.sum():,} rows: say columns='submit={name}', or 'submit=' if it is none"
@@ -703,7 +532,7 @@ class _Choice:
     def _is_span(self, name: str) -> bool:
         """Whether a column is numbers that were left aside as waits, not names of queues."""
         column = self.column("wait", name)
-        return bool(_worth("wait", name)) and column.numeric and len(set(column.texts)) > 3
+        return bool(worth_of("wait", name)) and column.numeric and len(set(column.texts)) > 3
 
     def _model(self) -> None:
         """A column of nothing but the cluster's GPU models."""
@@ -713,7 +542,7 @@ class _Choice:
         for name in (*self.free("model"), *(self.kept if known else ())):
             values = {t.casefold() for t in self.table.texts[name] if t not in UNKNOWN}
             free = name not in self.chosen.values()
-            if free and values and (_worth("model", name) or values <= known):
+            if free and values and (worth_of("model", name) or values <= known):
                 self.chosen["model"] = name
                 return
 
@@ -755,7 +584,7 @@ class _Choice:
 
     def _likeliest(self, totals: Sequence[str]) -> str:
         """The column of counts of GPUs, of several with equally good names."""
-        best = [name for name in totals if _worth("gpus", name) == _worth("gpus", totals[0])]
+        best = [name for name in totals if worth_of("gpus", name) == worth_of("gpus", totals[0])]
         texts = {name: self.column("gpus", name).plain for name in best}
         shares = {name: _share_of_powers(texts[name]) for name in best}
         first = max(best, key=lambda name: shares[name])

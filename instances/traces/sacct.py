@@ -15,7 +15,7 @@ from pathlib import Path
 from ..check import one_of
 from ..io import read_bytes
 from .export import csv_table, trace_of
-from .roles import RESOURCES, SLURM
+from .names import RESOURCES, SLURM
 from .trace import Reading, Trace
 from .tres import tres_ids
 
