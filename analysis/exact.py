@@ -310,7 +310,8 @@ def solve_exact(
             info=known.notes,
         )
     except NoModel as error:
-        if params.form is not None or (known.solution is None and known.bound is None):
+        nothing = known.solution is None and (known.bound is None or time_limit is None)
+        if params.form is not None or nothing:
             raise
         stop = Stop.COMPLETED if known.solution is not None else Stop.TIME_LIMIT
         return known.result(stop, note=str(error))

@@ -437,7 +437,7 @@ def large(name: str) -> Any:
         instance: Any = Instance(Cluster.of_sizes([8]), jobs, [User("u"), User("v")])
         return CompletionTime(instance) if name == "completion-time" else SharingIncentive(instance)
     if name == "deadline-rewards":
-        dated = [DeadlineJob(**row, rewards=[(1000, 1.0)]) for row in short_jobs(150)]
+        dated = [DeadlineJob(**row, rewards=[(90, 1.0)]) for row in short_jobs(150)]
         return DeadlineRewards(Instance(Cluster.of_sizes([8]), dated))
     if name == "ltgf":
         return gs.problem(name, setting="lives", jobs=10, seed=0)
