@@ -612,7 +612,7 @@ class _Choice:
             return name in self.chosen.values()
         known = [n for n in found if n is not None]
         whole = sum(float(n).is_integer() for n in known)
-        if 2 * whole < len(known) and name not in self.chosen.values():
+        if column.numeric and 2 * whole < len(known) and name not in self.chosen.values():
             i = next(i for i, n in enumerate(found) if n is not None and n % 1)
             self.errors["gpus", name] = column.error(
                 i, "and most others there are no counts of GPUs"

@@ -89,6 +89,8 @@ SECONDS = re.compile(r"\d:\d\d:\d\d|[T ]\d{6}|^\d{14}", re.ASCII)
 MINUTES = re.compile(r"\d:\d\d|[T ]\d{4}|^\d{12}", re.ASCII)
 #: so many values that are all multiples of a minute were written to the minute
 MANY = 12
+#: a slice of a GPU, such as 1g.5gb, which is a fraction of one
+SLICE = re.compile(r"(?<![0-9])[1-7]g\.\d+gb", re.ASCII | re.IGNORECASE)
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)(?:\(s\))?[\s,]*", re.ASCII)
 NO_DURATION = "is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
 
@@ -450,7 +452,7 @@ def gpus(column: TextColumn, ids: Collection[str] = ()) -> Numbers:
 
 def _gpus(text: str, ids: Collection[str]) -> float:
     if not NUMBER.fullmatch(text):
-        return gpu_count(text, ids) or 0
+        return 0.5 if SLICE.search(text) else gpu_count(text, ids) or 0
     value = float(text)
     if not 0 <= value < float("inf"):
         raise ValueError("is below 0" if value < 0 else "is not a finite number")

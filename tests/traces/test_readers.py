@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,6 +82,31 @@ def test_the_report_names_the_rows(tmp_path: Path, name: str) -> None:
         FORMATS[name].no_gpus: (rows[3],),
     }
     assert f"out of order: 1 [{rows[2]}], sorted" in report.notes
+
+
+@ANY
+@pytest.mark.parametrize("later", [7, 10_000, 600_000])  # minutes, so up to a year
+def test_a_shift_of_all_times_changes_no_job(tmp_path: Path, name: str, later: int) -> None:
+    shifted = [replace(line, submit=line.submit + later) for line in SEVERAL]
+    one = read(tmp_path, name, FORMATS[name].write(SEVERAL))
+    two = read(tmp_path, name, FORMATS[name].write(shifted))
+    assert two.jobs == one.jobs
+    assert [(row.start, row.end) for row in two.rows] == [(row.start, row.end) for row in one.rows]
+    assert (two.submitted, two.steps, two.doubts) == (one.submitted, one.steps, one.doubts)
+    assert dict(two.report.skipped) == dict(one.report.skipped)
+
+
+@ANY
+@pytest.mark.parametrize("times", [2, 60])
+def test_a_scale_of_all_times_scales_all_jobs(tmp_path: Path, name: str, times: int) -> None:
+    scaled = [
+        replace(line, submit=times * line.submit, duration=times * line.duration)
+        for line in SEVERAL
+    ]
+    one = read(tmp_path, name, FORMATS[name].write(SEVERAL))
+    two = read(tmp_path, name, FORMATS[name].write(scaled))
+    wanted = [(j.id, j.gpus, times * j.release, times * (j.work or 0), j.user) for j in one.jobs]
+    assert [(j.id, j.gpus, j.release, j.work, j.user) for j in two.jobs] == wanted
 
 
 @ANY

@@ -379,3 +379,10 @@ def test_columns_that_are_given_with_units_are_kept_in_long_tables(tmp_path: Pat
     path.write_text("\n".join(["id,gpus,at,lasted,other", *rows]))
     trace = read_csv(path, columns="submit=at:min,duration=lasted:ms")
     assert (len(trace.jobs), trace.jobs[-1].work, trace.jobs[-1].release) == (2_500, 63, 149_940)
+
+
+def test_slices_of_gpus_are_fractions(tmp_path: Path) -> None:
+    table = {**BASE, "num_gpus": ["gres/gpu:a100_1g.5gb=2", "gres/gpu:mig-3g.20gb=1", "gpu:8"]}
+    trace = read(tmp_path, table)
+    assert [(job.id, job.gpus) for job in trace.jobs] == [("c", 8)]
+    assert dict(trace.report.skipped) == {"a fraction of a GPU": 2}
