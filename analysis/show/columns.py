@@ -444,6 +444,12 @@ def footnotes(tables: Iterable[ColumnTable]) -> list[str]:
     return [f"{word}: {text}" for word, text in found.items()]
 
 
+def doubted(column: Column) -> Column:
+    """Return the column, which says that it is in doubt where it has certified ratios."""
+    certified = column.key == "ratio" or column.key.endswith("_ratio")
+    return replace(column, heading=f"{column.heading}\n(in doubt)") if certified else column
+
+
 def explained(columns: Iterable[Column]) -> list[str]:
     r"""Say of each column what is measured, in which unit, and which way is better.
 

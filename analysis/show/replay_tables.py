@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from .columns import (
     Column,
     ColumnTable,
     Limit,
+    doubted,
     explained,
     floored,
     footnotes,
@@ -75,16 +75,10 @@ def _measured(
 ) -> ColumnTable:
     """Columns of all policies, above those limits that say something of one."""
     if found.doubts:
-        columns = [_in_doubt(column) for column in columns]
+        columns = [doubted(column) for column in columns]
     keys = {column.key for column in columns}
     below = tuple(row for row in limits if keys & row.keys())
     return ColumnTable((POLICY, *columns), found.rows, failed, below)
-
-
-def _in_doubt(column: Column) -> Column:
-    """The column, which says that it is in doubt where it has certified ratios."""
-    heading = f"{column.heading}\n(in doubt)"
-    return replace(column, heading=heading) if column.key.endswith("_ratio") else column
 
 
 def whole_table(found: Replay) -> ColumnTable:

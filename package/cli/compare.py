@@ -255,6 +255,7 @@ def _bound_line(bound: Any, sense: Sense, thing: str) -> str:
 
 
 def _show(console: Console, source: Source, comparison: Any, explain: bool) -> None:
+    from ..analysis.show.columns import doubted
     from ..analysis.show.solver_tables import solver_conditions, solver_table, solver_words
 
     screen.say(console, source.title, "bold")
@@ -268,6 +269,8 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
     console.print()
     table = solver_table(comparison)
     without = tuple(column for column in table.columns if column.key != "bound")
+    if source.doubts:
+        without = tuple(map(doubted, without))
     screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
     left = len(source.rejected) + source.left_out
