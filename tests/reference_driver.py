@@ -80,10 +80,10 @@ class Reference(Simulation):
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(tables.phase != Phase.REJECTED)
-        self.coming = [int(j) for j in able[np.argsort(tables.rank[able])]]
+        self.coming = [int(j) for j in able[np.lexsort((tables.rank[able], tables.visible[able]))]]
         number = {job.id: j for j, job in enumerate(instance.jobs)}
         every = [[number[id] for id in job.after] for job in instance.jobs]
-        self.after = [self._kept(every, j) for j in range(len(every))]
+        self.after = [self._kept(every, j) for j in range(len(every))] if any(every) else []
         self.waiting: list[int] = []  # by rank
         self.running: list[int] = []  # by rank
         self.held: dict[int, Nodes] = {}
@@ -106,7 +106,7 @@ class Reference(Simulation):
 
     def _comes(self, j: int) -> int | None:
         """When j is released; None as long as it waits for others."""
-        ends = [int(self.book.end[i]) for i in self.after[j]]
+        ends = [int(self.book.end[i]) for i in self.after[j]] if self.after else []
         return None if -1 in ends else max([self.instance.jobs[j].release, *ends])
 
     # --- checkpoints ---
@@ -184,6 +184,8 @@ class Reference(Simulation):
 
     def _next_release(self) -> int:
         """The next round at which a job can come by itself; -1 if none is to come."""
+        if not self.after:
+            return int(self.book.visible[self.coming[0]]) if self.coming else -1
         rounds = [self.rules.round_up(self.instance.jobs[j].release) for j in self.coming]
         return min((time for time in rounds if time > self.now), default=-1)
 
@@ -257,13 +259,17 @@ class Reference(Simulation):
     def _arrive(self) -> None:
         book, new = self.book, []
         for j in self.coming:
+            if self.book.visible[j] > self.now and not self.after:
+                break  # by when they are visible
             time = self._comes(j)
             if time is not None and time <= self.now:
                 new.append(j)
                 book.release[j], book.visible[j] = time, self.now
         new.sort(key=lambda j: (int(book.release[j]), j))
-        self.coming = [j for j in self.coming if j not in new]
-        if any(self.after):
+        if new:
+            gone = set(new)
+            self.coming = [j for j in self.coming if j not in gone]
+        if self.after:
             come = int(np.count_nonzero(book.visible <= self.now)) - len(new)
             book.rank[new] = np.arange(come, come + len(new))
         self.seen.arrive(np.array(new, dtype=np.int64))
