@@ -1,12 +1,13 @@
-"""The fewest nodes with which a policy reaches a target, and with how many nobody can.
+"""The fewest nodes with which a policy reaches a target, and with how many no policy can.
 
-A *target* is the most that a measure may be, such as a mean wait of half an hour. On n nodes more
-than are there anyhow, a policy attains P(n), and no schedule attains less than the certified bound
-B(n). A schedule for n nodes is one for n + 1, so that what is best falls as nodes are added, and
-B(n) > target proves that nobody reaches it with n nodes or fewer. The largest such n is found by
-doubling and halving. Policies are no such functions of n: with a node more they may be worse. So
-every size is tried from the proof on, up to one that reaches the target, and sizes that reach it
-below others that fail are named.
+A *target* is the most that a measure may be, such as a mean wait of half an hour. With n nodes
+added, a policy attains P(n), and no schedule attains less than the certified bound B(n). A schedule
+for n nodes is one for n + 1, so that what is best falls as nodes are added, and B(n) > target
+proves that no policy reaches it with n nodes or fewer. Nor does any where a gang is wider than all
+GPUs that it can use. The largest such n is found by doubling and halving. Policies are no such
+functions of n: with a node more they may be worse. So every size is tried from the proof on, up to
+one that reaches the target, and sizes that reach it below others that fail are named. Bounds are of
+gangs, and say nothing of a policy that runs jobs on other numbers of GPUs.
 
 A job's *wait* is what its completion takes beyond its run time on the fastest GPUs that it can use,
 pauses and restarts counted; so a bound of the mean completion is one of the mean wait.
@@ -22,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
-from ...instances.display import near
-from ...instances.model import Instance
+from ...instances.display import counted, near
+from ...instances.model import Instance, gpus_by_model
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
-from ..driving.drive import drive, rejected_jobs
+from ..driving.drive import drive
 from ..driving.metrics import jobs as measures
-from ..proofs.bound import Effort, strengthened, up_to
+from ..proofs.bound import Effort, check_effort, strengthened, up_to
 from ..proofs.verify import verify_bound
 
 __all__ = ["Sizing", "Target", "size"]
@@ -39,7 +40,6 @@ UNITS: Mapping[str, float] = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "": 1}
 FORM = re.compile(
     r"(mean|\d{1,2}(?:\.\d+)?\s*%) (\w+)(?: of (.+?))?\s*<=?\s*(\d+(?:\.\d+)?)\s*(\w*)", re.ASCII
 )
-MOST_TRIED = 200  #: sizes for which a policy is run
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,8 @@ class Target:
         """Return a value of the measure in words."""
         if self.measure == "slowdown":
             return f"{value:,.2f}"
+        if np.isinf(value):
+            return "not all jobs run"
         unit = next((u for u in ("d", "h", "min") if value >= 2 * UNITS[u]), "s")
         return f"{value / UNITS[unit]:,.4g} {unit}"
 
@@ -131,15 +133,17 @@ class Sizing:
     fewest : int or None
         Nodes with which the policy reaches the target; None where no size did.
     least : int
-        Nodes below which a job cannot run at all.
+        The fewest nodes on which each gang has as many GPUs as it needs, whatever the policy.
     impossible : int
-        Nobody reaches the target with so many nodes or fewer; 0 where nothing is proven.
+        No policy reaches the target with so many nodes or fewer; `least` - 1 or more.
     bound : Bound or None
-        Its proof, of the sum over jobs of flow times or slowdowns; None where no job could run.
+        Its proof, of the sum over jobs of flow times or slowdowns; None where gangs do not fit.
     tried : mapping of int to float
         What the policy attained, by nodes.
     proofs : mapping of int to float
         Certified bounds of the measure, by nodes.
+    interrupted : bool
+        Whether Ctrl-C ended the search: what was found until then is here.
     """
 
     target: Target
@@ -150,6 +154,7 @@ class Sizing:
     bound: Bound | None
     tried: Mapping[int, float]
     proofs: Mapping[int, float] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def worse(self) -> tuple[int, ...]:
@@ -159,29 +164,33 @@ class Sizing:
         return tuple(sorted(n for n in above if n > (self.fewest or 0)))
 
     def __str__(self) -> str:
-        needs = f"{self.policy} reaches it with no size that was tried, up to {max(self.tried)}"
+        needs = f"{self.policy} reaches it with no size that was tried"
         if self.fewest is not None:
             at = self.target.shown(self.tried[self.fewest])
-            needs = f"{self.policy} needs {self.fewest} nodes ({at})"
-        proof = "no proof for this measure"
-        if self.target.has_proof:
-            proof = f"no policy can do it with fewer than {max(self.impossible + 1, self.least)}"
-            proof += ", as no job of the widest fits on less" * (self.impossible < self.least)
+            needs = f"{self.policy} needs {counted(self.fewest, 'node')} ({at})"
+        proof = f"no policy can do it with fewer than {self.impossible + 1}"
+        if self.bound is None and not self.target.has_proof:
+            proof = "there is no proof for this measure"
+        elif self.bound is None and self.impossible >= 1:
+            proof += ", as a gang would not fit"
+        elif self.bound is None:
+            proof = "no bound excludes any size"
         text = f"{self.target}: {needs}; {proof}"
         if self.worse:
-            text += f"; with {', '.join(map(str, self.worse))} nodes {self.policy} fails again"
+            sizes = f"{', '.join(map(str, self.worse))} nodes"
+            text += f"; with {sizes} {self.policy} fails again"
         return text
 
     @property
     def words(self) -> str:
         """What is proven, and for whom."""
         if not self.target.has_proof:
-            return "bounds are of means over all jobs"
+            return "Bounds are of means over all jobs."
         method = f" ({self.bound.method}, verified)" if self.bound else ""
         return (
-            f"proof{method}: also for policies that know all jobs in advance and move them for "
-            "free; whatever fits on some nodes fits on more. wait: what completions take beyond "
-            "run times, restarts counted"
+            f"The proof{method} holds for all policies that keep gangs, also for those that "
+            "know all jobs in advance and move them for free. A wait is what a completion takes "
+            "beyond the run time, restarts counted."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,6 +207,7 @@ class Sizing:
             "least": self.least,
             "impossible": self.impossible,
             "fails again": list(self.worse),
+            "interrupted": self.interrupted,
             "tried": {str(n): value for n, value in sorted(self.tried.items())},
             "bounds": {str(n): value for n, value in sorted(self.proofs.items())},
             "proof": proof,
@@ -210,6 +220,7 @@ def size(
     target: Target,
     *,
     rules: Rules,
+    start: int = 1,
     effort: Effort = "quick",
     on_progress: Callable[[str], object] | None = None,
 ) -> Sizing:
@@ -224,6 +235,8 @@ def size(
     target : Target
     rules : Rules
         Of the driver.
+    start : int
+        The least size: 0 where there are other nodes.
     effort : {"quick", "standard", "full"}
         Of the bounds, as of :func:`gangsched.bound`.
     on_progress : callable (str), optional
@@ -240,8 +253,8 @@ def size(
 
     Notes
     -----
-    O(log n) bounds, and a run for each size from the proof to the next power of two above the
-    answer.
+    Ctrl-C ends the search and keeps what was found. O(log n) bounds, and a run for each size from
+    the proof to the next power of two above the answer.
 
     Examples
     --------
@@ -255,14 +268,13 @@ def size(
     >>> print(found)
     mean wait <= 5 min: fifo needs 4 nodes (5 min); no policy can do it with fewer than 4
     """
+    check_effort("size", effort)
     name, made = policy
     say = on_progress or (lambda text: None)
     tried: dict[int, float] = {}
     proofs: dict[int, float] = {}
     bounds: dict[int, Bound] = {}
-
-    def able(n: int) -> bool:
-        return not rejected_jobs(instance_of(n), made, rules, ())
+    interrupted = False
 
     def attained(n: int) -> float:
         if n not in tried:
@@ -276,32 +288,46 @@ def size(
             bounds[n], proofs[n] = _bound(instance_of(n), target, effort)
         return proofs[n] > target.most
 
-    least = _first(able, 1)
-    impossible = least - 1
-    if target.has_proof:
-        _check_possible(instance_of(least), target)
-    if target.has_proof and proves(least):
-        impossible = _first(lambda n: not proves(n), least) - 1
-    first = max(least, impossible + 1)
-    step, top = 1, first
-    while attained(top) > target.most and not _ample(instance_of(top)):
-        top, step = first + step, 2 * step
-    if tried[top] <= target.most:
-        for n in range(first, min(top, first + MOST_TRIED)):
-            attained(n)
-    reached = [n for n, value in tried.items() if value <= target.most]
+    least = _first(lambda n: _fits(instance_of(n)), start)
+    first = least
+    try:
+        if target.has_proof:
+            _check_possible(instance_of(least), target)
+            first = _first(lambda n: not proves(n), least)
+        step, top = 1, first
+        while attained(top) > target.most and not _ample(instance_of(top)):
+            top, step = first + step, 2 * step
+        if tried[top] <= target.most:
+            for n in range(first, top):
+                attained(n)
+    except KeyboardInterrupt:
+        interrupted = True
+    proven = [n for n, value in proofs.items() if value > target.most]
+    impossible = max([least - 1, *proven])
     bound = bounds.get(impossible)
     if bound is not None:
         verify_bound(_problem(instance_of(impossible), target), bound)
+    reached = [n for n, value in tried.items() if value <= target.most]
     return Sizing(
         target=target,
         policy=name,
         fewest=min(reached, default=None),
         least=least,
-        impossible=impossible if target.has_proof else 0,
+        impossible=impossible,
         bound=bound,
         tried=tried,
         proofs=proofs,
+        interrupted=interrupted,
+    )
+
+
+def _fits(instance: Instance[Any]) -> bool:
+    """Whether each gang is at most as wide as all GPUs of a model that it can run on."""
+    models = gpus_by_model(instance.cluster)
+    kinds = {(job.gpus, job.pin, tuple(job.speeds.items())): job for job in instance.jobs}
+    return all(
+        any(count >= job.gpus and job.speed_on_model(model) for model, count in models.items())
+        for job in kinds.values()
     )
 
 
@@ -309,7 +335,7 @@ def _first(holds: Callable[[int], bool], start: int) -> int:
     """The first size from `start` on at which something holds that then holds for good."""
     low, high = start - 1, start
     while not holds(high):
-        low, high = high, 2 * high
+        low, high = high, max(2 * high, 1)
         if high > 2**20:
             raise ValueError(f"a job cannot run on {high // 2:,} nodes")
     while high - low > 1:

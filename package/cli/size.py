@@ -1,4 +1,4 @@
-"""The command `size`: how many nodes a policy needs for a target, and with how many nobody can."""
+"""The command `size`: how many nodes a policy needs for a target, and with how many none can."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from .. import screen
+from ..instances.display import counted, in_doubt
 from . import replay as replaying
 from .source import listed, select_jobs
 
@@ -45,13 +46,15 @@ def size(
     seed: screen.Seed = 0,
     json: screen.Json = None,
 ) -> None:
-    """Find the fewest nodes for a target, and how many nobody can do without.
+    """Find the fewest nodes for a target, and how many no policy can do without.
 
-    Exit code 1 where the policy reaches the target with no size.
+    With --grow, nodes are those that are added. Exit code 1 where the policy reaches the target
+    with no size; Ctrl-C keeps what was found.
     """
     from ..analysis.comparing.replay import rules_of
     from ..analysis.comparing.sizing import Target
     from ..analysis.comparing.sizing import size as run
+    from ..instances import Instance
     from ..solvers.policy import Rules
 
     with screen.reading():
@@ -65,6 +68,8 @@ def size(
         part = {"from": begin, "until": until, "speeds": None, "weights": None}
         room = dict.fromkeys(("nodes", "gpus-per-node", "cluster"))
         source = select_jobs(trace, how, seed, first, room, part, cluster_of(LARGE))
+        if not isinstance(source.subject, Instance):
+            raise ValueError(f"{trace}: jobs with utilities have no wait: size takes run times")
 
         @cache
         def instance_of(n: int) -> Any:
@@ -84,6 +89,7 @@ def size(
                 next(iter(chosen.items())),
                 wanted,
                 rules=rules,
+                start=0 if nodes else 1,
                 effort=cast(Any, effort),
                 on_progress=show,
             )
@@ -93,13 +99,18 @@ def size(
     screen.say(console, f"{source.name}: {len(source.subject.jobs):,} jobs", "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
         screen.say(console, f"- {note}", "dim")
-    screen.say(console, str(found), "bold")
+    doubt = in_doubt(source.doubts)
+    if doubt:
+        screen.say(console, doubt, "bold")
+    screen.say(console, f"{found}{' (in doubt)' * bool(doubt)}", "bold")
     for n in _near(found):
         value = found.tried[n]
         reached = "reached" if value <= wanted.most else "not reached"
-        screen.say(console, f"{n:6} nodes: {wanted.shown(value):>10}, {reached}")
+        screen.say(console, f"{counted(n, 'node'):>10}: {wanted.shown(value):>10}, {reached}")
     screen.say(console, found.words, "dim")
     screen.say_written(console, json)
+    if found.interrupted:
+        raise screen.Interrupted("interrupted, sizes were left to try")
     if found.fewest is None:
         raise typer.Exit(screen.EXIT_FAILED)
 
@@ -126,4 +137,4 @@ def _clusters(nodes: Any, grow: str | None, gpus_per_node: int | None) -> Callab
     if isinstance(nodes, int) or gpus_per_node is not None:
         raise ValueError("--grow goes with --nodes of GPU models (v100:2x4,k80:8x4)")
     model, gpus = found[1], int(found[2])
-    return lambda n: mixed_cluster([*(nodes or ()), (model, n, gpus)])
+    return lambda n: mixed_cluster([*(nodes or ()), *([(model, n, gpus)] if n else [])])

@@ -12,7 +12,7 @@ import pytest
 import gangsched as gs
 from called import called
 from few import each_seed
-from gangsched.analysis.comparing.sizing import Target, size
+from gangsched.analysis.comparing.sizing import Sizing, Target, size
 from gangsched.analysis.driving.metrics import completion_time
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Fifo
@@ -75,9 +75,80 @@ def test_targets_of_users_and_quantiles_have_no_proof() -> None:
             lambda n: Instance(Cluster.of_sizes([1] * n), own), ("fifo", Fifo()), Target.of(text),
             rules=RULES,
         )  # fmt: skip
-        assert (found.impossible, found.bound) == (0, None)
-        assert "no proof for this measure" in str(found)
+        assert (found.impossible, found.bound) == (found.least - 1, None)
+        assert "there is no proof for this measure" in str(found)
         assert found.fewest is not None
+
+
+@each_seed([4, 10])
+def test_every_size_from_the_proof_to_the_answer_is_tried(seed: int) -> None:
+    rng = random.Random(seed)
+    own = [
+        Job(id=str(j), gpus=rng.choice([1, 1, 1, 8]), work=rng.choice([2, 2, 60]),
+            release=rng.randint(0, 40))
+        for j in range(40)
+    ]  # fmt: skip
+
+    def instance(n: int) -> Instance[Any]:
+        return Instance(Cluster.of_sizes([1] * n), own)
+
+    target = Target("wait", 8)
+    found = size(instance, ("fifo", Fifo()), target, rules=RULES)
+    assert found.fewest is not None
+    assert found.fewest > found.impossible + 10
+    assert {*range(found.impossible + 1, found.fewest + 1)} <= {*found.tried}
+    for n in range(found.least, found.fewest + 1):
+        run = gs.drive(instance(n), "fifo", round_length=1, lease=1, overhead=0)
+        wait = completion_time(run).mean() - sum(job.work or 0 for job in own) / len(own)
+        assert (wait <= target.most) == (n == found.fewest)
+
+
+def test_sizes_that_fail_again_are_named() -> None:
+    tried = {3: 90.0, 4: 10.0, 5: 70.0, 6: 20.0}
+    found = Sizing(
+        target=Target("wait", 60), policy="odd", fewest=4, least=1, impossible=0, bound=None,
+        tried=tried,
+    )  # fmt: skip
+    assert found.worse == (5,)
+    assert "odd needs 4 nodes (10 s); no bound excludes any size; with 5 nodes odd" in str(found)
+
+
+def test_nodes_that_are_there_may_do_and_what_a_policy_cannot_run_proves_nothing() -> None:
+    own = [Job(id=str(j), gpus=2, work=10) for j in range(3)]
+
+    def instance(n: int) -> Instance[Any]:
+        return Instance(Cluster.of_sizes([6, *[2] * n]), own)
+
+    found = size(instance, ("fifo", Fifo()), Target("wait", 1), rules=RULES, start=0)
+    assert (found.fewest, found.least, found.impossible) == (0, 0, -1)
+    assert "fifo needs 0 nodes (0 s); no bound excludes any size" in str(found)
+    pool = [Job(id="wide", gpus=5, work=10)]  # which fifo puts on whole nodes only
+    found = size(
+        lambda n: Instance(Cluster.of_sizes([3] * n), pool), ("fifo", Fifo()), Target("wait", 1),
+        rules=RULES,
+    )  # fmt: skip
+    assert (found.fewest, found.least, found.impossible) == (2, 2, 1)
+    assert "no policy can do it with fewer than 2, as a gang would not fit" in str(found)
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    own = jobs(random.Random(3))
+    calls: list[str] = []
+
+    def stop(text: str) -> None:
+        calls.append(text)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    found = size(
+        lambda n: Instance(Cluster.of_sizes([1] * n), own), ("fifo", Fifo()), Target("wait", 0),
+        rules=RULES, on_progress=stop,
+    )  # fmt: skip
+    assert found.interrupted
+    assert len(found.tried) + len(found.proofs) == 3
+    assert found.impossible == max(n for n, value in found.proofs.items() if value > 0)
+    assert "fewer than" in str(found)
+    assert found.to_dict()["interrupted"]
 
 
 @pytest.mark.parametrize(
@@ -104,3 +175,12 @@ def test_the_command_says_it_in_a_sentence(
     assert (code, "--policy 'fifo,srtf': one is wanted" in err) == (2, True)
     code, _, err = called(capsys, *args, "--target", "mean wait <= 1 min", "--grow", "v100")
     assert (code, "--grow 'v100' is not of the form model:gpus" in err) == (2, True)
+    wanted = "--target", "mean wait <= 60 s", "--policy", "fifo"
+    grown = "--nodes", "v100:2x2", "--grow", "v100:2", "--overhead", "0"
+    code, out, _ = called(capsys, "size", args[1], *grown, *wanted)
+    assert (code, "fifo needs 3 nodes" in out) == (0, True)
+    code, _, err = called(capsys, *args, *wanted, "--effort", "huge")
+    assert (code, "size: effort='huge' is not one of" in err) == (2, True)
+    revenue = "size", "W_LINEAR", "--reader", "scenario", "--gpus-per-node", "4"
+    code, _, err = called(capsys, *revenue, *wanted)
+    assert (code, "jobs with utilities have no wait" in err) == (2, True)
