@@ -9,11 +9,12 @@ from functools import cache
 from typing import Annotated, Any, cast
 
 import typer
+from rich.console import Console
 
 from .. import screen
 from ..instances.display import counted, in_doubt
 from . import replay as replaying
-from .source import listed, select_jobs
+from .source import Source, listed, select_jobs
 
 LARGE = 4096  #: nodes on which every job of a log fits that fits at all
 
@@ -96,6 +97,16 @@ def size(
         if json is not None:
             source.save(json, "size", found)
     console = screen.open_console(json)
+    _show(console, source, found)
+    screen.say_written(console, json)
+    if found.interrupted:
+        raise screen.Interrupted("interrupted, sizes were left to try")
+    if found.fewest is None:
+        raise typer.Exit(screen.EXIT_FAILED)
+
+
+def _show(console: Console, source: Source, found: Any) -> None:
+    """Say what was found, and what about it is in doubt."""
     screen.say(console, f"{source.name}: {len(source.subject.jobs):,} jobs", "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
         screen.say(console, f"- {note}", "dim")
@@ -105,14 +116,10 @@ def size(
     screen.say(console, f"{found}{' (in doubt)' * bool(doubt)}", "bold")
     for n in _near(found):
         value = found.tried[n]
-        reached = "reached" if value <= wanted.most else "not reached"
-        screen.say(console, f"{counted(n, 'node'):>10}: {wanted.shown(value):>10}, {reached}")
+        reached = "reached" if value <= found.target.most else "not reached"
+        shown = found.target.shown(value)
+        screen.say(console, f"{counted(n, 'node'):>10}: {shown:>10}, {reached}")
     screen.say(console, found.words, "dim")
-    screen.say_written(console, json)
-    if found.interrupted:
-        raise screen.Interrupted("interrupted, sizes were left to try")
-    if found.fewest is None:
-        raise typer.Exit(screen.EXIT_FAILED)
 
 
 def _near(found: Any) -> list[int]:
