@@ -115,16 +115,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{seconds:6.1f} s  {name}{rule}")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run where a plain test took too long."""
-    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-    too_long = reporter is not None and any(row[2] for row in long_tests(reporter))
-    plain = session.config.getoption("--hypothesis-profile") == "plain"  # others draw more
-    if plain and too_long and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
 @pytest.fixture
 def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No bound of RAR-DDLS that sees servers: a search of all states proves a tiny optimum."""
