@@ -161,7 +161,7 @@ class Replayed:
             alone={} if elastic or not same else alone,
         )
 
-    @property
+    @cached_property
     def values(self) -> dict[str, Any]:
         """What columns show of it, by name."""
         return {
@@ -195,7 +195,7 @@ class Replayed:
         """Whether it is the log's own schedule."""
         return self.run.policy == RECORDED
 
-    @property
+    @cached_property
     def information(self) -> str:
         """How the policy knew run times: "known", "learned", "estimated" from known ones, etc."""
         if self.recorded:
