@@ -27,6 +27,10 @@ def cases(table: str, *first: object) -> list[Any]:
     return found
 
 
+#: files of every kind, written by hand and not by the code under test
+FILES: dict[str, dict[str, Any]] = {n: json.loads(text) for n, text in table("files").items()}
+
+
 def changed(data: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
     """A copy of a file's content with one place replaced or dropped."""
     inner = data = copy.deepcopy(data)

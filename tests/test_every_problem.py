@@ -479,6 +479,14 @@ def test_a_better_claim_with_the_same_certificate_is_refused(case: Case) -> None
         gs.verify_bound(problem, replace(bound, certificate=None))
 
 
+@every_case
+def test_a_form_that_it_has_not_is_refused(case: Case) -> None:
+    problem = case.make(1)
+    named = f"^{case.kind.__name__}: form='none' is not one of {', '.join(problem.forms)}$"
+    with pytest.raises(ValueError, match=named):
+        problem.build("none")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

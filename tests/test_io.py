@@ -1,14 +1,12 @@
 """One pair of functions writes and reads everything that has a file."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.formulations.io import PROBLEMS
 from hand_run import hand_run
 
@@ -42,33 +40,6 @@ def test_what_is_saved_comes_back(tmp_path: Path, kind: str, suffix: str) -> Non
     assert type(loaded) is type(THINGS[kind])
     assert loaded == THINGS[kind]
     assert gs.instances.io.read_json(path)["kind"] == kind.split(":")[0]
-
-
-@pytest.mark.parametrize("solver", ["lp_selector", "density_greedy", "opportunity_price"])
-@pytest.mark.parametrize("allocations", ["cells", "exact"])
-def test_selections_and_the_prices_that_bound_them_come_back(
-    tmp_path: Path, solver: str, allocations: Any
-) -> None:
-    problem = replace(QUEUE, allocations=allocations)
-    result = getattr(gs.solvers, solver)(problem)
-    gs.io.save(tmp_path / "result.json", result)
-    again = gs.io.load(tmp_path / "result.json")
-    assert again == result
-    assert again.info == result.info
-    assert again.bound.certificate["kind"] == "lease prices"
-    gs.verify_bound(problem, again.bound)
-
-
-@pytest.mark.parametrize("elastic", [False, True])
-def test_bounds_of_rewards_come_back(tmp_path: Path, elastic: bool) -> None:
-    problem = replace(REWARDS, elastic=elastic)
-    bound = reward_bound(problem)
-    result = gs.Result.of(problem, None, solver="none", stop=gs.Stop.COMPLETED, bound=bound)
-    gs.io.save(tmp_path / "result.json", result)
-    again = gs.io.load(tmp_path / "result.json")
-    assert again == result
-    assert again.bound.certificate["prices"] == bound.certificate["prices"]
-    gs.verify_bound(problem, again.bound)
 
 
 def test_other_objects_have_no_file(tmp_path: Path) -> None:

@@ -628,24 +628,6 @@ def test_without_a_cluster_it_says_what_was_not_checked() -> None:
     ]
 
 
-@pytest.mark.parametrize("window", [0, -1, 1.5, True])
-def test_a_window_is_whole_seconds(window: Any) -> None:
-    with pytest.raises(ValueError, match="audit: window="):
-        gs.audit(trace_of(), window=window)
-
-
-@pytest.mark.parametrize("quota", [-1, 1.5, True])
-def test_quotas_are_whole_gpus(quota: Any) -> None:
-    with pytest.raises(ValueError, match="is not a number of GPUs"):
-        gs.audit(trace_of(), quotas={"a": quota})
-
-
-@pytest.mark.parametrize("quotas", [[1], "ann", 3])
-def test_quotas_are_a_mapping(quotas: Any) -> None:
-    with pytest.raises(TypeError, match=r"^audit: quotas=.* is no mapping of users to GPUs$"):
-        gs.audit(trace_of(), quotas=quotas)
-
-
 # --- the command ---------------------------------------------------------------------------------
 
 

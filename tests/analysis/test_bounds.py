@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from math import ceil, floor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -206,13 +205,6 @@ def test_effort() -> None:
     assert bound_of(problem, "full").value == 14
 
 
-def test_time_limit() -> None:
-    problem = packing([7, 7, 4, 4, 3])
-    assert configuration_bound(problem, time_limit=0) == dff_bound(problem)
-    with pytest.raises(ValueError, match=r"configuration_bound: time_limit=-1 is not >= 0"):
-        configuration_bound(problem, time_limit=-1)
-
-
 # --- dual feasible functions ---------------------------------------------------------------------
 
 
@@ -342,79 +334,6 @@ def test_knapsack(items: list[tuple[int, int]], capacity: int) -> None:
 def test_no_certificate() -> None:
     with pytest.raises(NoCertificate, match=r"bound 9 \(branch and bound\): no certificate"):
         verify_bound(packing([5, 5]), Bound(9, "branch and bound"))
-
-
-@pytest.mark.parametrize(("value", "holds"), [(7, True), (8, True), (8.5, False), (9, False)])
-def test_a_claim_may_be_weaker_than_the_proof_but_not_stronger(value: float, holds: bool) -> None:
-    problem, bound = packing([5, 5, 5]), Bound(value, "area", {"kind": "area"})
-    if holds:
-        verify_bound(problem, bound)
-    else:
-        with pytest.raises(InvalidCertificate, match=r"\(area\): the certificate proves 8"):
-            verify_bound(problem, bound)
-
-
-DFF = {"kind": "dff", "target": 9, "k": 1, "eps": 0}  # of [5, 5, 5] on two GPUs: 10
-LP = {"kind": "configuration lp", "target": 9, "scale": 1, "duals": [1, 1, 1]}
-
-
-def without(certificate: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in certificate.items() if key != name}
-
-
-def test_the_certificates_to_corrupt_hold() -> None:
-    for certificate in (DFF, LP, {**LP, "duals": (1, 1, 1)}):
-        verify_bound(packing([5, 5, 5]), Bound(10, "test", certificate))
-
-
-@pytest.mark.parametrize(
-    ("certificate", "message"),
-    [
-        ({}, r"bound 10 \(test\): kind=None is not a kind for RarDdls \(known: area, longest job"),
-        ({"kind": "magic"}, r"kind='magic' is not a kind for RarDdls"),
-        ({"kind": ["area"]}, r"kind=\['area'\] is not a kind"),
-        ({"kind": "area"}, r"the certificate proves 8"),
-        ({"kind": "longest job"}, r"field 'job' is missing"),
-        ({"kind": "longest job", "job": "j0"}, r"job='j0' is not an integer"),
-        ({"kind": "longest job", "job": -1}, r"job=-1 is below 0"),
-        ({"kind": "longest job", "job": 3}, r"job=3 is not one of the 3 jobs"),
-        ({"kind": "longest job", "job": 0}, r"the certificate proves 5"),
-        *((without(DFF, n), rf"field '{n}' is missing") for n in ("target", "k", "eps")),
-        ({**DFF, "target": 9.0}, r"target=9\.0 is not an integer"),
-        ({**DFF, "target": True}, r"target=True is not an integer"),
-        ({**DFF, "target": 0}, r"target=0 is below 1"),
-        ({**DFF, "target": 4}, r"target=4 is below the longest job's 5 slots"),
-        ({**DFF, "target": 8}, r"the certificate proves 9"),
-        (
-            {**DFF, "target": 10},
-            r"target=10 is not refuted: the jobs need 15 and the GPUs offer 20",
-        ),
-        ({**DFF, "k": 0}, r"target=9 is not refuted: the jobs need 15 and the GPUs offer 18"),
-        ({**DFF, "k": -1}, r"k=-1 is below 0"),
-        ({**DFF, "k": 2}, r"target=9 is not refuted"),
-        ({**DFF, "k": None}, r"k=None is not an integer"),
-        ({**DFF, "eps": 5}, r"eps=5 exceeds half the target 9"),
-        ({**DFF, "eps": -1}, r"eps=-1 is below 0"),
-        ({**DFF, "eps": 0.5}, r"eps=0\.5 is not an integer"),
-        *((without(LP, n), rf"field '{n}' is missing") for n in ("target", "scale")),
-        (without(LP, "duals"), r"duals=None is not a list of integers"),
-        ({**LP, "duals": "111"}, r"duals='111' is not a list of integers"),
-        ({**LP, "duals": [1, 1]}, r"duals has 2 entries for 3 jobs"),
-        ({**LP, "duals": [1, 1, 1.0]}, r"duals\[2\]=1\.0 is not an integer >= 0"),
-        ({**LP, "duals": [1, True, 1]}, r"duals\[1\]=True is not an integer >= 0"),
-        ({**LP, "duals": [3, 1, -1]}, r"duals\[2\]=-1 is not an integer >= 0"),
-        ({**LP, "duals": [1, 1, 0]}, r"target=9 is not refuted: the jobs need 2 and .* offer 2"),
-        ({**LP, "duals": [2, 1, 1]}, r"duals of jobs that fit into 9 slots add up to 2, above sca"),
-        ({**LP, "scale": 0}, r"scale=0 is below 1"),
-        ({**LP, "scale": 2}, r"target=9 is not refuted: the jobs need 3 and the GPUs offer 4"),
-        ({**LP, "target": 10}, r"duals of jobs that fit into 10 slots add up to 2, above scale=1"),
-        ({**LP, "target": 4}, r"target=4 is below the longest job's 5 slots"),
-        ({**LP, "target": 10**30, "scale": 3}, r"target=\d+ is not refuted"),
-    ],
-)
-def test_a_corrupted_certificate_is_refused(certificate: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidCertificate, match=message):
-        verify_bound(packing([5, 5, 5]), Bound(10, "test", certificate))
 
 
 def test_a_knapsack_too_long_to_replay_is_refused() -> None:

@@ -292,6 +292,3 @@ def test_taking_turns_in_place_is_no_migration(engine: Any) -> None:
 def test_las_refuses_migrations_that_cost_a_round() -> None:
     with pytest.raises(ValueError, match="las: migration=60 is not below the round length of 60 s"):
         drive(Instance(cluster(("k80", 1)), [job()]), Las(), overhead=0, migration=60)
-
-
-# --- everything at random ------------------------------------------------------------------------

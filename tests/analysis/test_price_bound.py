@@ -154,20 +154,6 @@ def test_the_slope_is_that_of_the_costs() -> None:
 # --- by hand --------------------------------------------------------------------------------------
 
 
-def test_a_price_list_by_hand() -> None:
-    """Two GPUs, jobs a (2 GPUs, 3 s) and b (2 GPUs, 1 s) at 0, at 1/2 for a GPU second up to 1.
-
-    a costs at least 4: it waits a second, or pays one. b costs 2, either way. What all GPUs are
-    worth is 1: so the flow is 5 or more, which is the optimum, b before a.
-    """
-    problem = problem_of([2], [(2, 0, 3, 1.0), (2, 0, 1, 1.0)])
-    proof = {"kind": "GPU prices", "times": [0, 1], "prices": [1], "scale": 2}
-    verify_bound(problem, Bound(5, "by hand", proof))
-    assert optimum(problem) == 5
-    with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(6, "by hand", proof))
-
-
 def test_completions_count_from_0_on() -> None:
     rows = [(2, 5, 3, 1.0), (2, 6, 1, 1.0)]
     flow, completion = (price_bound(problem_of([2], rows, m)).value for m in SUMS[1::-1])
@@ -254,15 +240,6 @@ PAIR = [Job(id=id, gpus=2, work=2) for id in "abc"]
 ONE_NODE = Instance(Cluster.of_sizes([2]), PAIR)
 
 
-@pytest.mark.parametrize(
-    ("times", "prices"), [([5, 0], [1_000]), ([0, 50, 6, 7], [0, 1_000, 0]), ([0, 3, 3], [1, 9])]
-)
-def test_times_that_do_not_rise_prove_nothing(times: list[int], prices: list[int]) -> None:
-    """An interval of negative length would be paid for having GPUs in it."""
-    problem = CompletionTime(ONE_NODE)
-    refused(problem, 0, "times do not rise", times=times, prices=prices, scale=1)
-
-
 def test_prices_prove_nothing_of_makespans_and_unequal_gpus() -> None:
     """12 is the sum of the completions; the makespan is 6."""
     own: dict[str, Any] = {"times": [0, 2, 4, 6], "prices": [2, 1, 0], "scale": 2}
@@ -317,27 +294,6 @@ def test_more_steps_are_no_worse_and_told() -> None:
     assert [best for _, best in told] == sorted(best for _, best in told)
     assert price_bound(problem, rounds=80, intervals=50) == more
     assert price_bound(problem, time_limit=0, intervals=50).value == first.value
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"intervals": 0}, "intervals=0 is below 1"),
-        ({"rounds": -1}, "rounds=-1 is below 0"),
-        ({"halvings": True}, "halvings=True is not an integer"),
-        ({"intervals": 10**6 + 1}, "intervals=1000001 is above 1000000"),
-        ({"time_limit": -1}, "time_limit=-1 is not >= 0"),
-        ({"time_limit": float("nan")}, "time_limit=nan is not finite"),
-    ],
-)
-def test_options_out_of_range(options: dict[str, Any], text: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=text):
-        price_bound(crowd(1), **options)
-
-
-def test_a_time_limit_is_a_number() -> None:
-    with pytest.raises(TypeError, match="price_bound: time_limit='5' is not a number"):
-        price_bound(crowd(1), time_limit="5")  # type: ignore[arg-type]
 
 
 def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:

@@ -154,9 +154,3 @@ def test_jobs_that_one_policy_cannot_run_are_left_out_for_all() -> None:
     assert {row.values["mean_completion"] for row in whole} == {200}
     alone = figures.fig13(cases=[case], policies={"LTGF (8)": LtgfPolicy})
     assert alone.instances[ROOM]["rejected for all policies"] == 0
-
-
-# --- statements ----------------------------------------------------------------------------------
-
-
-# --- targets -------------------------------------------------------------------------------------

@@ -128,27 +128,6 @@ def test_elastic_jobs_run_on_other_numbers_of_gpus() -> None:
     )
 
 
-def test_it_has_no_declarative_form() -> None:
-    with pytest.raises(
-        ValueError, match=r"DeadlineRewards: form='milp' is not one of time-indexed$"
-    ):
-        problem().build("milp")
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"work": None}, ValueError, r"job 'j0': work=None, but completion times need"),
-        ({"gpus": 4}, ValueError, r"job 'j0': gpus=4 exceeds the cluster's 3"),
-        ({"rewards": [(2**55, 1)]}, ValueError, r"deadlines reach 36028797018963969 s, which tim"),
-        ({"elastic": 1}, TypeError, r"DeadlineRewards: elastic=1 is not True or False"),
-    ],
-)
-def test_bad_input(changes: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        problem(**changes)
-
-
 def test_only_jobs_with_deadlines() -> None:
     with pytest.raises(TypeError, match=r"job 'a' is a Job, which has no deadlines"):
         DeadlineRewards(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1, work=1)]))

@@ -160,11 +160,6 @@ def test_weights_that_do_not_add_up_leave_no_rest() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda s: FairShares(0, [1], by="demand"), ValueError, "gpus=0 is below 1"),
-        (lambda s: FairShares(2.5, [1], by="demand"), TypeError, "gpus=2.5 is not an integer"),
-        (lambda s: FairShares(2, [], by="demand"), ValueError, r"weights=\(\) is empty"),
-        (lambda s: FairShares(2, [1, 0], by="demand"), ValueError, "user 1: weight=0 is not pos"),
-        (lambda s: FairShares(2, [1], by="rho"), ValueError, "by='rho' is not 'demand' or"),
         (lambda s: s.arrive(5, 2, 1), KeyError, "user 2: not one of the 2 users"),
         (lambda s: s.arrive(5, 0, 0), ValueError, "job of user 0: gpus=0 is below 1"),
         (lambda s: s.arrive(5, 0, 1, -1), ValueError, "job of user 0: weight=-1 is not positive"),

@@ -313,39 +313,6 @@ def test_quotas_do_not_tell_types_apart() -> None:
 # -- bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"worker_bandwidth": 0}, ValueError, r"worker_bandwidth=0 is below 1"),
-        ({"ps_bandwidth": 0}, ValueError, r"ps_bandwidth=0 is below 1"),
-        ({"ps_bandwidth": 1.5}, TypeError, r"ps_bandwidth=1\.5 is not an integer"),
-        ({"worker_bandwidth": True}, TypeError, r"worker_bandwidth=True is not an integer"),
-        ({"horizon": 0}, ValueError, r"horizon=0 is below 1"),
-        ({"horizon": 2.0}, TypeError, r"horizon=2\.0 is not an integer"),
-        ({"horizon": 2**40 + 1}, ValueError, r"^Irmp: horizon exceeds 1099511627776$"),
-        ({"horizon": 10**400}, ValueError, r"^Irmp: horizon exceeds 1099511627776$"),
-        ({"worker_bandwidth": 10**30}, ValueError, r"Irmp: worker_bandwidth exceeds 1099511627776"),
-        ({"ps_bandwidth": 2**40 + 1}, ValueError, r"Irmp: ps_bandwidth exceeds 1099511627776"),
-        ({"clock": "round"}, ValueError, r"clock='round' is not 'absolute' or 'release'"),
-        ({"optional": 1}, TypeError, r"optional=1 is not True or False"),
-        ({"preemptive": None}, TypeError, r"preemptive=None is not True or False"),
-        ({"paper_slot_r": 0}, TypeError, r"paper_slot_r=0 is not True or False"),
-        ({"owners": "u1"}, TypeError, r"owners='u1' is not a sequence of user ids"),
-        ({"owners": 3}, TypeError, r"owners=3 is not a sequence of user ids"),
-        ({"alone": [1, 2]}, TypeError, r"alone=\[1, 2\] is not a mapping of user to utility"),
-        ({"alone": {"u1": "3"}}, TypeError, r"user 'u1': alone='3' is not a number"),
-        ({"alone": {"u1": True}}, TypeError, r"user 'u1': alone=True is not a number"),
-        ({"alone": {"u1": math.nan}}, ValueError, r"user 'u1': alone=nan is not finite"),
-        ({"alone": {"u1": 10**400}}, ValueError, r"user 'u1': alone is too large for a float"),
-    ],
-)
-def test_bad_parameters_are_refused(
-    parameters: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        example(**parameters)
-
-
 def test_the_largest_numbers_are_taken() -> None:
     most = 2**40
     problem = example(horizon=most, worker_bandwidth=most, ps_bandwidth=np.int64(most))
@@ -360,26 +327,8 @@ def test_nodes_that_no_array_can_hold_are_refused(name: str) -> None:
         Irmp(Instance(Cluster([node]), []))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"release": 2**40 + 1}, r"job 'a': release=1099511627777 exceeds 1099511627776"),
-        ({"rates": (1, 1e-12)}, r"job 'a': 4 mini-batches take one worker more than 1099511627776"),
-        ({"speeds": {"": 1e-13}}, r"job 'a': 4 mini-batches take one worker more than"),
-        ({"epochs": 10**400}, r"mini-batches take one worker more than .* use longer slots"),
-        ({"pin": ""}, ""),
-    ],
-)
-def test_bad_jobs_are_refused(changes: dict[str, Any], message: str) -> None:
-    instance = Instance(Cluster(NODES), [job(**changes)])
-    if not message:
-        assert Irmp(instance).jobs == instance.jobs
-        return
-    with pytest.raises(ValueError, match=message):
-        Irmp(instance)
-
-
 def test_a_pinned_job_is_refused() -> None:
+    assert Irmp(Instance(Cluster(NODES), [job(pin="")])).jobs[0].pin == ""
     cluster = Cluster([Node("s1", 2, "v100", ps=1)])
     with pytest.raises(ValueError, match=r"job 'a': pin='v100', jobs of IRMP run on any type"):
         Irmp(Instance(cluster, [job(pin="v100")]))
@@ -390,20 +339,3 @@ def test_other_jobs_are_refused() -> None:
         Irmp(Instance(Cluster(NODES), [Job(id="x", gpus=1)]))  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"instance=3 is not an Instance"):
         Irmp(3)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"bandwidth": 0}, r"rates: bandwidth=0 is not positive"),
-        ({"bandwidth": math.inf}, r"rates: bandwidth=inf is not positive"),
-        ({"compute": 0, "update": 0}, r"rates: compute \+ update = 0, a mini-batch takes time"),
-        ({"size": -1}, r"rates: size=-1 is not a finite number >= 0"),
-        ({"compute": math.nan}, r"rates: compute=nan is not a finite number >= 0"),
-        ({"update": math.inf}, r"rates: update=inf is not a finite number >= 0"),
-    ],
-)
-def test_bad_times_have_no_rates(changes: dict[str, float], message: str) -> None:
-    times = {"compute": 1.0, "update": 1.0, "size": 1.0, "bandwidth": 1.0}
-    with pytest.raises(ValueError, match=message):
-        rates_of(**{**times, **changes})

@@ -148,8 +148,6 @@ def test_bad_problems_are_named() -> None:
         problem_of_two(horizon=0)
     with pytest.raises(TypeError, match=r"Ltgf: horizon=1\.5 is not an integer"):
         problem_of_two(horizon=1.5)
-    with pytest.raises(ValueError, match="form='columns' is not one of compact, literal"):
-        problem_of_two().build("columns")
 
 
 def test_it_pickles() -> None:

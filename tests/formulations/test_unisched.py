@@ -33,43 +33,14 @@ def of(*jobs: DeadlineJob, sizes: Sequence[int] = (8, 8), **parameters: Any) -> 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"lease": 0}, "UniSched: lease=0 is below 1"),
-        ({"be_lease": 0}, "UniSched: be_lease=0 is below 1"),
-        ({"be_lease": 250}, "UniSched: be_lease=250 does not divide lease=600"),
-        ({"overhead": -1}, "UniSched: overhead=-1 is below 0"),
-        ({"allocations": "buddy"}, "UniSched: allocations='buddy' is not one of 'cells', 'exact'"),
-        ({"rounding": "up"}, "UniSched: rounding='up' is not one of 'lossless', 'paper'"),
-        ({"free": [8]}, "UniSched: free has 1 entries for 2 nodes"),
-        ({"free": [8, 9]}, "node 'n1': free=9 exceeds its 8 GPUs"),
-        ({"free": [8, -1]}, r"UniSched: free\[1\]=-1 is below 0"),
         ({"phases": {1: LeasePhase.RUNNING}}, "UniSched: phases has job number 1 of 1"),
         ({"phases": {0: 7}}, r"UniSched: phases\[0\]=7 is not a LeasePhase"),
-        ({"profilers": {3}}, "UniSched: profilers has job number 3 of 1"),
-        ({"sizes": [4, 8]}, r"cluster: node sizes \[4, 8\] differ, UniSched needs equal nodes"),
-        ({"sizes": [6]}, "cluster: nodes of 6 GPUs, which is no power of two, have no cells"),
-        ({"sizes": [16], "allocations": "exact"}, "cluster: nodes of 16 GPUs exceed the 8 of"),
-    ],
-)
-def test_bad_values_are_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        of(job(1, T), **parameters)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"lease": 600.0}, "UniSched: lease=600.0 is not an integer"),
-        ({"be_lease": True}, "UniSched: be_lease=True is not an integer"),
-        ({"sr_aware": 1}, "UniSched: sr_aware=1 is not True or False"),
-        ({"lexicographic": None}, "UniSched: lexicographic=None is not True or False"),
-        ({"free": [8, "8"]}, r"UniSched: free\[1\]='8' is not an integer"),
-        ({"free": 16}, "UniSched: free=16 is not a sequence"),
         ({"phases": [LeasePhase.FRESH]}, "UniSched: phases=.* is not a mapping"),
-        ({"profilers": 0}, "UniSched: profilers=0 is not a set"),
+        ({"profilers": {3}}, "UniSched: profilers has job number 3 of 1"),
     ],
 )
-def test_values_of_other_types_are_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(TypeError, match=message):
+def test_phases_and_profilers_are_of_its_jobs(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         of(job(1, T), **parameters)
 
 
@@ -318,6 +289,3 @@ def test_gangs_above_a_node_take_whole_nodes_only_if_consolidated() -> None:
     strict = replace(problem, allocations="consolidated")
     assert strict.violations(nodes) == []
     assert strict.violations(spread) == ["gang: job 'j0' holds 4 + 4 + 4 GPUs, not 8 + 4"]
-
-
-# -- exact consolidation --------------------------------------------------------------------------

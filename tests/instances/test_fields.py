@@ -18,7 +18,6 @@ from gangsched.instances import (
     TargetMetric,
     User,
 )
-from malformed import table
 
 #: wrong values by kind of field, and what is said of them behind the field's name
 NO_NUMBER = [("x", "='x' is not a number"), (True, "=True is not a number")]
@@ -91,21 +90,3 @@ def test_a_field_that_breaks_its_rule_is_refused(
     error = TypeError if "is not a" in rule else ValueError
     with pytest.raises(error, match=f"^{owner}.*: {re.escape(field + rule)}"):
         replace(record, **{field: value})
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    table("refused_values")["restrictions_have_rules_of_their_own"],
-)
-def test_restrictions_have_rules_of_their_own(fields: Any, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(f"job 'a': {message}")):
-        Job(id="a", gpus=2, **fields)
-
-
-@pytest.mark.parametrize(
-    ("speeds", "rule"),
-    table("refused_values")["speeds_are_positive_numbers_by_model"],
-)
-def test_speeds_are_positive_numbers_by_model(speeds: Any, rule: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(f"job 'a': speeds{rule}")):
-        Job(id="a", gpus=2, speeds=speeds)

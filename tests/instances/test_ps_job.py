@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import pickle
-import re
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -58,39 +57,6 @@ def test_numbers_of_other_types_become_floats_and_tables_tuples() -> None:
     assert len({Linear(-2, 1), Linear(-2.0, 1.0), Power(2, 1), Table([2, 1]), Table((2, 1))}) == 3
 
 
-UTILITIES = {
-    "rising slope": (Linear, (0.5, 9), ValueError, "utility: slope=0.5 is positive, utilities"),
-    "slope size": (Linear, (-1e81, 9), ValueError, "utility: slope=-1e+81 is beyond 1e+80"),
-    "constant size": (Linear, (0, 2e80), ValueError, "utility: constant=2e+80 is beyond 1e+80"),
-    "power size": (
-        Power,
-        (1e41, 2),
-        ValueError,
-        "utility: 1e+41 ** 2, what a completion after one slot is worth, is beyond 1e+80",
-    ),
-    "power overflow": (Power, (1e300, 1e300), ValueError, "1e+300 ** 1e+300, what a completion"),
-    "table text": (Table, ("321",), TypeError, "utility: values='321' is not a sequence of number"),
-    "table number": (Table, (3,), TypeError, "utility: values=3 is not a sequence of numbers"),
-    "table empty": (Table, ([],), ValueError, "utility: values are empty, at least one is needed"),
-    "table entry": (Table, ([3, "2"],), TypeError, "utility: values[1]='2' is not a number"),
-    "table nan": (Table, ([3, math.nan],), ValueError, "utility: values[1]=nan is not finite"),
-    "table size": (Table, ([3, -2e80],), ValueError, "utility: values[1]=-2e+80 is beyond 1e+80"),
-    "table rises": (
-        Table,
-        ([3, 3, 4],),
-        ValueError,
-        "utility: values[2]=4 exceeds 3 of the one before, utilities must not rise",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", UTILITIES)
-def test_a_wrong_utility_is_refused(case: str) -> None:
-    kind, values, error, message = UTILITIES[case]
-    with pytest.raises(error, match=re.escape(message)):
-        kind(*values)
-
-
 # --- jobs ----------------------------------------------------------------------------------------
 
 
@@ -110,32 +76,3 @@ def test_a_job_by_hand() -> None:
     assert {type(rate) for rate in made.rates} == {float}
     assert job(rates=(0.5, 0.5)).rates == (0.5, 0.5)
     assert made != job()
-
-
-JOBS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "one rate": ({"rates": (1,)}, TypeError, "job 'j': rates=(1,) is not a pair (on one node"),
-    "rate": ({"rates": 1.0}, TypeError, "job 'j': rates=1.0 is not a pair (on one node, on sev"),
-    "rates text": ({"rates": "10"}, TypeError, "job 'j': rates='10' is not a pair"),
-    "rate zero": ({"rates": (1, 0)}, ValueError, "job 'j': rates[1]=0 is not positive"),
-    "rate nan": ({"rates": (math.nan, 1)}, ValueError, "job 'j': rates[0]=nan is not finite"),
-    "rate inf": ({"rates": (math.inf, 1)}, ValueError, "job 'j': rates[0]=inf is not finite"),
-    "rate flag": ({"rates": (True, 1)}, TypeError, "job 'j': rates[0]=True is not a number"),
-    "rising rates": (
-        {"rates": (1, 2)},
-        ValueError,
-        "job 'j': rates[1]=2, on several nodes, exceeds 1, on one node",
-    ),
-    "utility": (
-        {"utility": 5},
-        TypeError,
-        "job 'j': utility=5 is not Linear, Power or Table",
-    ),
-    "utility class": ({"utility": Linear}, TypeError, "is not Linear, Power or Table"),
-}
-
-
-@pytest.mark.parametrize("case", JOBS)
-def test_a_wrong_field_is_refused(case: str) -> None:
-    fields, error, message = JOBS[case]
-    with pytest.raises(error, match=re.escape(message)):
-        job(**fields)

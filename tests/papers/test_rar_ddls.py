@@ -29,9 +29,6 @@ def of_seed(rows: list[FigureRow], seed: int) -> list[tuple[object, ...]]:
     return [(r.instance, r.policy, r.x, *(r.values[name] for name in names)) for r in rows]
 
 
-# --- the committed data --------------------------------------------------------------------------
-
-
 # --- run again -----------------------------------------------------------------------------------
 
 

@@ -24,7 +24,6 @@ from gangsched.solvers.ours.configurations import (
 from gangsched.solvers.ours.pool import PoolRun, columns, run_pool, schedule_of
 from gangsched.solvers.ours.user_order import Members
 from gangsched.solvers.result import Bound, Status, Stop
-from malformed import table
 from preemptive import (
     mixed_optimum,
     mixed_problem,
@@ -87,16 +86,6 @@ def test_instances_of_the_library_are_solved(name: str) -> None:
     more = Bound(found.bound.value + 1, found.bound.method, found.bound.certificate)
     with pytest.raises(InvalidCertificate):
         gs.verify_bound(problem, more)
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    table("refused_values")["broken_certificates_are_refused"],
-)
-def test_broken_certificates_are_refused(more: dict[str, Any], text: str) -> None:
-    problem = problem_of([3], [(2, 0, 2, 1.0)] * 3, "makespan")
-    with pytest.raises(InvalidCertificate, match=text):
-        gs.verify_bound(problem, Bound(6, "", {"kind": "configuration prices", **more}))
 
 
 def test_the_solver_is_for_makespans_on_equal_gpus() -> None:

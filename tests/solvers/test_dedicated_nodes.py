@@ -19,7 +19,7 @@ from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import PolicyError
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, User
-from gangsched.solvers import Profiled, Profiler, Sjf
+from gangsched.solvers import Profiled, Profiler
 from gangsched.solvers.information import PROFILERS
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start, State
 from reference_driver import drive
@@ -229,16 +229,6 @@ def test_clusters_without_a_rest_are_refused(cluster: Cluster, dedicated: int, t
     instance = Instance(cluster, [Job(id="a", gpus=1, work=60)])
     with pytest.raises(ValueError, match=text):
         drive(instance, setting("sjf", dedicated=dedicated))
-
-
-@pytest.mark.parametrize(
-    ("dedicated", "error", "text"),
-    [(-1, ValueError, "profiled: dedicated=-1 is below 0"),
-     (1.5, TypeError, r"profiled: dedicated=1\.5 is not an integer")],
-)  # fmt: skip
-def test_bad_numbers_are_refused(dedicated: Any, error: Any, text: str) -> None:
-    with pytest.raises(error, match=text):
-        Profiled(policy=Sjf(), dedicated=dedicated)
 
 
 # --- the rule of the driver and its checker ------------------------------------------------------

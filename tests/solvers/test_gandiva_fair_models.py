@@ -272,24 +272,6 @@ def test_heavier_jobs_of_a_user_are_placed_first() -> None:
     assert models_of(run, instance, 2) == {"v100"}
 
 
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"trading": 1}, TypeError, "gandiva-fair: trading=1 is not True or False"),
-        ({"debt_cap": None}, TypeError, "gandiva-fair: debt_cap=None is not True or False"),
-        ({"normalised": 0}, TypeError, "gandiva-fair: normalised=0 is not True or False"),
-        ({"price": "third"}, ValueError, "gandiva-fair: price='third' is not one of second, "),
-        ({"migration_gain": 0}, ValueError, "gandiva-fair: migration_gain=0 is not"),
-        ({"migration_gain": "a"}, TypeError, "gandiva-fair: migration_gain='a' is not"),
-    ],
-)
-def test_wrong_parameters_are_refused(
-    params: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        GandivaFair(**params)
-
-
 def test_prices_between_the_bids_are_those_of_the_rule() -> None:
     instance = table_3({"A": 60, "B": 60, "C": 60})
     run = run_of(instance, 10, GandivaFair(price="midpoint"))

@@ -335,24 +335,6 @@ def test_settings_that_mean_nothing_are_refused(
         make(policy=policy)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: Profiler(seconds=0), ValueError, "profiler: seconds=0 is below 1"),
-        (lambda: Profiler(gpus=1.5), TypeError, r"profiler: gpus=1\.5 is not an integer"),
-        (lambda: Profiler(per_gpu=-1), ValueError, "profiler: per_gpu=-1 is below 1"),
-        (lambda: Profiled(policy=Sjf(), profiler=300), TypeError, "300 is not a Profiler"),
-        (lambda: Estimated(policy=Sjf(), error="uniform"), ValueError, "error='uniform' is not"),
-        (lambda: Estimated(policy=Sjf(), size=-1), ValueError, "estimated: size=-1"),
-        (lambda: Estimated(policy=Sjf(), size=200), ValueError, "size=200.* is above 100"),
-        (lambda: Estimated(policy=Sjf(), seed=-1), ValueError, "estimated: seed=-1 is below 0"),
-    ],
-)
-def test_bad_numbers_are_refused(call: Any, error: Any, text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()
-
-
 def test_a_profiler_rounds_up() -> None:
     rules = Rules(round_length=100, lease=900)
     assert Profiler(seconds=250).run(1, rules) == (1, 300)

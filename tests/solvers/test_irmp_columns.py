@@ -315,21 +315,6 @@ def test_slots_end_with_the_horizon_and_with_the_last_gain() -> None:
     assert generate(replace(problem, horizon=40), slots=99).ends[-1] == 40
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "why"),
-    [
-        ({"slots": 0}, ValueError, "revenue_bound: slots=0 is below 1"),
-        ({"slots": 2.5}, TypeError, "revenue_bound: slots=2.5 is not an integer"),
-        ({"block": 0}, ValueError, "revenue_bound: block=0 is below 1"),
-        ({"tolerance": -1}, ValueError, "revenue_bound: tolerance=-1 is not a finite number >= 0"),
-        ({"time_limit": -1}, ValueError, "revenue_bound: time_limit=-1 is not >= 0"),
-    ],
-)
-def test_wrong_options_are_named(options: Any, error: type[Exception], why: str) -> None:
-    with pytest.raises(error, match=why):
-        revenue_bound(paper_problem(2, servers=14), **options)
-
-
 # --- odd input -----------------------------------------------------------------------------------
 
 

@@ -115,11 +115,6 @@ def test_the_search_draws_by_the_seed() -> None:
     assert first != other
 
 
-def test_iterations_are_a_number_of_them() -> None:
-    with pytest.raises(ValueError, match="RevenueProgramParams: iterations=-1 is below 0"):
-        RevenueProgramParams(iterations=-1)
-
-
 def test_horizons_and_preemptive_problems_are_served() -> None:
     problem = paper_problem(20, servers=20)
     short = replace(problem, horizon=60)

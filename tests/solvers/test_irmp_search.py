@@ -103,17 +103,3 @@ def test_jobs_that_must_run_do_so_at_a_loss() -> None:
     jobs = [job("a", 2, Linear(-2, 10)), job("b", 3, Linear(-1, 1))]
     problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs), optional=False)
     assert revenue_search(problem, params=FEW).objective == 6 - 4
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"iterations": -1}, ValueError, "iterations=-1 is below 0"),
-        ({"most": 0}, ValueError, "most=0 is below 1"),
-        ({"most": 1.5}, TypeError, r"most=1\.5 is not an integer"),
-        ({"iterations": True}, TypeError, "iterations=True is not an integer"),
-    ],
-)
-def test_bad_parameters_are_named(given: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=message):
-        RevenueSearchParams(**given)

@@ -209,9 +209,3 @@ def test_time_limit_zero_keeps_the_greedy_assignment() -> None:
     assert result.iterations == 0
     assert result.stop is Stop.TIME_LIMIT
     assert result.solution is not None
-
-
-@pytest.mark.parametrize(("name", "value"), [("rounds", -1), ("steps", 0), ("steps", 1.5)])
-def test_bad_parameters(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=rf"LaminarParams: {name}={value} is not an integer >= \d"):
-        LaminarParams(**{name: value})

@@ -95,19 +95,6 @@ def test_a_job_that_does_not_fit_does_not_keep_its_user_out() -> None:
     assert run.records.first.tolist()[2] > 0
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "text"),
-    [
-        ({"fair_share": "16"}, ValueError, r"ltgf: fair_share='16' is not one of"),
-        ({"job_key": "age"}, ValueError, r"ltgf: job_key='age' is not one of"),
-        ({"urgent": "j1"}, TypeError, r"ltgf: urgent='j1' is a string"),
-    ],
-)
-def test_bad_parameters(wrong: dict[str, Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        LtgfPolicy(**wrong)
-
-
 @pytest.mark.parametrize("seed", [6, 45])
 def test_who_is_passed_over_is_noted_where_many_do_not_fit(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -175,34 +174,3 @@ def test_cheating_selections_are_named() -> None:
     assert problem.violations((0, 0))[0] == "gang: job 0 is taken 2 times"
     assert problem.violations((9,)) == ["reference: job number 9 of 5"]
     assert problem.violations((0, 1, 2, 3, 4))[0].startswith("capacity: gangs use")
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"gpus": -1}, ValueError, "LtgfRound: gpus=-1 is below 0"),
-        ({"lease": 0}, ValueError, "LtgfRound: lease=0 is below 1"),
-        ({"attained": [1.5]}, TypeError, r"user 0: attained=1\.5 is not an integer"),
-        ({"attained": [-1]}, ValueError, "user 0: attained=-1 is below 0"),
-        ({"fair": [float("nan")]}, ValueError, "user 0: fair=nan is not finite"),
-        ({"share": [-0.5]}, ValueError, "user 0: share=-0.5 is not >= 0"),
-        ({"gpus": 4.0}, TypeError, r"LtgfRound: gpus=4\.0 is not an integer"),
-        ({"gpus": float("nan")}, TypeError, "LtgfRound: gpus=nan is not an integer"),
-        ({"gpus": float("inf")}, TypeError, "LtgfRound: gpus=inf is not an integer"),
-        ({"lease": float("nan")}, TypeError, "LtgfRound: lease=nan is not an integer"),
-        ({"lease": float("inf")}, TypeError, "LtgfRound: lease=inf is not an integer"),
-        ({"attained": 3}, TypeError, "LtgfRound: attained=3 is not a sequence of integers"),
-        ({"jobs": [(0, 1.5)]}, TypeError, r"job 0: gpus=1\.5 is not an integer"),
-        ({"jobs": [(0.0, 1)]}, TypeError, r"job 0: user=0\.0 is not an integer"),
-        ({"jobs": [(0, 1, 1)]}, ValueError, r"jobs\[0\]=\(0, 1, 1\) is not a pair \(user, gang\)"),
-        ({"share": [1.0, 2.0]}, ValueError, "share has 2 entries for 1 users"),
-        ({"jobs": [(1, 1)]}, ValueError, "job 0: user=1 is not one of the 1 users"),
-        ({"jobs": [(0, 0)]}, ValueError, "job 0: gpus=0 is below 1"),
-    ],
-)
-def test_bad_rounds_are_named(change: dict[str, Any], error: type[Exception], message: str) -> None:
-    good = {"gpus": 2, "lease": 1, "attained": [0], "fair": [0.0], "share": [1.0], "jobs": [(0, 1)]}
-    with pytest.raises(error, match=message):
-        LtgfRound(**{**good, **change})
-    with pytest.raises(ValueError, match="form='columns' is not one of compact, literal"):
-        LtgfRound(**good).build("columns")

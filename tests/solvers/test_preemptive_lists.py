@@ -162,16 +162,3 @@ def test_a_gang_stays_where_it_was() -> None:
     assert spread(2, [2, 1], {1: 2}, [0, 1]) == {0: 2}
     assert spread(2, [1, 1], {}, [0, 1]) == {0: 1, 1: 1}
     assert spread(2, [2, 0], {}, [1]) is None
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        (lambda: CompletionListParams(order="size"), "order='size' is not remaining or area or"),  # type: ignore[arg-type]
-        (lambda: LeastFairFirstParams(lease=0), "lease=0 is not an integer >= 1"),
-        (lambda: LeastFairFirstParams(lease=True), "lease=True is not an integer >= 1"),
-    ],
-)
-def test_bad_parameters_are_named(params: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        params()

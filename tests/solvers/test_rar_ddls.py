@@ -1,7 +1,5 @@
 """SJF-BCO: its two placement rules by hand, the search for theta, and its honesty."""
 
-import pytest
-
 from brute_force import optimum
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, RingJob, generate
@@ -135,17 +133,3 @@ def test_u_scales_theta_only() -> None:
     one, two = sjf_bco(problem), sjf_bco(problem, params=SjfBcoParams(u=2.0))
     assert one.objective == two.objective
     assert two.info["theta"] <= -(-one.info["theta"] // 2)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("search", "bisection", r"SjfBcoParams: search='bisection' is not feasibility or printed"),
-        ("kappa", -1, r"SjfBcoParams: kappa=-1 is not an integer >= 0 or None"),
-        ("reach", 0.5, r"SjfBcoParams: reach=0.5 is not a number >= 1"),
-        ("u", float("nan"), r"SjfBcoParams: u=nan is not a number >= 1"),
-    ],
-)
-def test_bad_parameters(field: str, value: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SjfBcoParams(**{field: value})

@@ -46,27 +46,6 @@ def result(**fields: Any) -> Result[Any]:
 # --- bounds --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (float("inf"), ValueError, "bound: value=inf is not finite, what is missing is None"),
-        (float("-inf"), ValueError, "bound: value=-inf is not finite, what is missing is None"),
-        (float("nan"), ValueError, "bound: value=nan is not finite, what is missing is None"),
-        (None, TypeError, "bound: value=None is not an integer or a float"),
-        ("12", TypeError, "bound: value='12' is not an integer or a float"),
-        (True, TypeError, "bound: value=True is not an integer or a float"),
-    ],
-)
-def test_bounds_are_finite_numbers(value: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        Bound(value, "area")
-
-
-def test_a_certificate_is_a_mapping() -> None:
-    with pytest.raises(TypeError, match=r"^bound: certificate=\[1\] is not a mapping$"):
-        Bound(1, "area", [1])  # type: ignore[arg-type]
-
-
 def test_bounds_hold_plain_data_that_cannot_be_replaced() -> None:
     given = {"target": np.int64(11), "duals": (1, np.float64(0.5)), "of": {"j": (2,)}}
     bound = Bound(np.int64(12), "lp", given)

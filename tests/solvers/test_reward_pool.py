@@ -153,8 +153,3 @@ def test_nothing_to_win(rows: Any) -> None:
     found = reward_search(problem_of(1, rows))
     assert found.objective == 0
     assert len(found.solution) == 0
-
-
-def test_bad_moves() -> None:
-    with pytest.raises(ValueError, match="RewardSearchParams: moves=-1 is below 0"):
-        RewardSearchParams(moves=-1)

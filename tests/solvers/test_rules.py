@@ -30,9 +30,3 @@ def test_a_drive_has_the_same_default() -> None:
     instance = Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1, work=60)])
     assert drive(instance, Fifo(), lease=300).rules == Rules(lease=300)
     assert drive(instance, Fifo(), lease=300).rules.patience == 2_400
-
-
-@pytest.mark.parametrize("patience", ["lease", -1, 1.5])
-def test_other_patiences_are_refused(patience: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"rules: patience="):
-        Rules(patience=patience)

@@ -172,9 +172,6 @@ def test_who_gets_the_surplus_is_a_matter_of_the_price(
     assert values(done, TABLE_3) == pytest.approx(expected)
 
 
-# --- demand --------------------------------------------------------------------------------------
-
-
 # --- speeds that are 0 or unknown ----------------------------------------------------------------
 
 
@@ -357,28 +354,3 @@ def test_a_traded_market_is_feasible_and_not_optimal() -> None:
     assert found.solution.shares.tolist() == [[40, 0], [20, 4], [0, 8]]
     assert len(found.info["trades"]) == 4
     assert best.objective == 133.75
-
-
-# --- bad input -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"price": "third"}, "price='third', not one of second, second-of-all"),
-        ({"least": 0}, r"least=0, not in \(0, 1\]"),
-        ({"least": 2}, r"least=2, not in \(0, 1\]"),
-        ({"shares": [1, 2]}, r"shares has shape \(2,\), not \(users, models\)"),
-        ({"shares": [[1, -1]]}, r"shares\[0, 1\]=-1.0, not a finite number >= 0"),
-        ({"shares": [[1, np.nan]]}, r"shares\[0, 1\]=nan"),
-        ({"speeds": [[1, np.inf]]}, r"speeds\[0, 1\]=inf"),
-        ({"speeds": [[1, 1], [1, 1]]}, r"speeds has shape \(2, 2\), but shares has \(1, 2\)"),
-        ({"demand": [1, 2]}, r"demand has shape \(2,\), not \(1,\)"),
-        ({"demand": [-1]}, r"demand\[0\]=-1.0, not >= 0"),
-        ({"demand": [np.nan]}, r"demand\[0\]=nan, not >= 0"),
-    ],
-)
-def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
-    case: dict[str, Any] = {"shares": [[1, 1]], "speeds": [[1, 2]], **change}
-    with pytest.raises(ValueError, match=message):
-        trading.trade(**case)

@@ -15,7 +15,6 @@ from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.instances.deadlines import helios_like_workload, testbed_workload
 from gangsched.solvers.unisched.policy import Cycles, UniSchedPolicy
-from malformed import table
 from strategies import deadline_instances
 
 MINUTE = 60
@@ -322,15 +321,6 @@ def test_profilers_and_what_is_not_selected_are_split_where_the_rules_let_gangs_
 
 
 # --- bad input ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    table("refused_values")["unisched"],
-)
-def test_wrong_parameters_are_named(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        UniSchedPolicy(**wrong)
 
 
 def test_leases_go_with_rounds() -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,20 +75,6 @@ def test_a_user_ahead_waits_although_gpus_are_free() -> None:
     instance = Instance(Cluster.of_sizes([4]), jobs, [User("u"), User("v")])
     assert ends(instance, Allox()) == [600, 120, 660]
     assert ends(instance, Allox(alpha=0.5)) == [600, 720, 660]
-
-
-@pytest.mark.parametrize(
-    ("alpha", "kind", "message"),
-    [
-        (0, ValueError, "allox: alpha=0 is not positive"),
-        (1.5, ValueError, "allox: alpha=1.5 is above 1"),
-        (float("nan"), ValueError, "allox: alpha=nan is not finite"),
-        ("1", TypeError, "allox: alpha='1' is not a number"),
-    ],
-)
-def test_bad_parameters_are_refused(alpha: Any, kind: type, message: str) -> None:
-    with pytest.raises(kind, match=message):
-        Allox(alpha=alpha)
 
 
 def test_the_share_of_users_is_the_decimal_that_is_meant() -> None:

@@ -297,14 +297,3 @@ def test_a_reservation_whose_gpus_are_still_held_is_renewed() -> None:
     ]
     run = driven(Instance(Cluster.of_sizes([2, 2, 2]), jobs), Conservative(), spread=True)
     assert run.records.first[1] > 900
-
-
-@pytest.mark.parametrize("kind", [Easy, Conservative])
-def test_wrong_options_are_refused(kind: Any) -> None:
-    name = kind.__name__.lower()
-    with pytest.raises(ValueError, match=f"^{name}: overestimate=-1 is not >= 0$"):
-        kind(overestimate=-1)
-    with pytest.raises(ValueError, match=f"^{name}: overestimate=1e\\+20 is above 1e6$"):
-        kind(overestimate=1e20)
-    with pytest.raises(ValueError, match=f"^{name}: seed=-1 is below 0$"):
-        kind(seed=-1)

@@ -206,22 +206,3 @@ def test_another_admission_can_take_its_place() -> None:
     jobs = [job("any", 1, 60), job("due", 1, 600, 600)]
     assert run_of(Nobody(profilers=0), [1], *jobs).records.end.tolist() == [60, 900]
     assert run_of(plain(), [1], *jobs).records.end.tolist() == [660, 600]
-
-
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"lease": 0}, ValueError, "lease=0 is below 1"),
-        ({"be_lease": 7.0}, TypeError, "be_lease=7.0 is not an integer"),
-        ({"lease": 500}, ValueError, "lease=500 is not a multiple of be_lease=300"),
-        ({"profilers": -1}, ValueError, "profilers=-1 is below 0"),
-        ({"profilers": True}, TypeError, "profilers=True is not an integer"),
-        ({"profiler": 120}, TypeError, "profiler=120 is not a Profiler"),
-        ({"rounding": "up"}, ValueError, "rounding='up' is not one of 'lossless', 'paper'"),
-    ],
-)
-def test_wrong_parameters_are_refused(
-    fields: dict[str, Any], error: type[Exception], text: str
-) -> None:
-    with pytest.raises(error, match=f"chronus: {text}"):
-        Chronus(**fields)

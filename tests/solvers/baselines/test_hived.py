@@ -356,9 +356,3 @@ def test_other_nodes_are_refused(sizes: list[int]) -> None:
     text = ", ".join(str(s) for s in sorted(set(sizes)))
     with pytest.raises(ValueError, match=f"nodes have {text} GPUs, cells need nodes of one size"):
         drive(instance, Hived())
-
-
-@pytest.mark.parametrize("limit", [-1, math.nan])
-def test_a_wrong_limit_is_refused(limit: float) -> None:
-    with pytest.raises(ValueError, match=f"hived: limit={limit} is not"):
-        Hived(limit=limit)

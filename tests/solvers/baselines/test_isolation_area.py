@@ -146,10 +146,3 @@ def test_for_one_user_or_without_powers_it_is_smallest_area(seed: int) -> None:
     ends = drive(instance, IsolationArea(power=0, size=0)).records.end
     assert ends.tolist() == drive(instance, SmallestArea()).records.end.tolist()
     assert ends.tolist() != drive(instance, IsolationArea()).records.end.tolist()
-
-
-def test_options_out_of_range() -> None:
-    with pytest.raises(ValueError, match="IsolationArea: power=17 is not in 0 to 16"):
-        IsolationArea(power=17)
-    with pytest.raises(ValueError, match="IsolationArea: size=-1"):
-        IsolationArea(size=-1)

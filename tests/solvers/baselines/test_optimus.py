@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers.unisched.optimus import Optimus, shares
@@ -63,9 +61,3 @@ def test_a_resized_job_pays_the_overhead() -> None:
     run = drive(Instance(Cluster.of_sizes([2]), jobs), Optimus(elastic=True), overhead=20)
     assert run.schedule.gpus.tolist() == [2, 1, 1, 2]
     assert run.records.end.tolist() == [1200 + 20 + (600 - 580) // 2, 1200]
-
-
-@pytest.mark.parametrize(("cycle", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_a_wrong_cycle_is_refused(cycle: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=f"optimus: cycle={cycle} is"):
-        Optimus(cycle=cycle)

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -106,12 +104,6 @@ def test_nobody_waits_longer_than_the_guard_and_those_before() -> None:
         waits = run.records.end - run.records.release - run.records.work
         order = np.argsort(run.records.release, kind="stable")
         assert (waits[order] <= 300 + np.cumsum(run.records.work[order])).all()
-
-
-@pytest.mark.parametrize("guard", [0, -1, 1.5, True])
-def test_a_guard_is_whole_seconds(guard: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="smallest-area: guard="):
-        SmallestArea(guard=guard)
 
 
 def test_a_guard_is_a_time_that_can_be_driven() -> None:

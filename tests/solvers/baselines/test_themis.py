@@ -61,14 +61,6 @@ def test_so_many_bid(fairness: float, candidates: int, bidders: int) -> None:
     assert Themis(fairness=fairness)._bidders(candidates) == bidders
 
 
-@pytest.mark.parametrize(
-    ("fairness", "rule"), [(-0.1, "is not >= 0"), (1.5, "is above 1"), (float("nan"), "is not")]
-)
-def test_a_wrong_fairness_is_refused(fairness: float, rule: str) -> None:
-    with pytest.raises(ValueError, match=f"themis: fairness={fairness} {rule}"):
-        Themis(fairness=fairness)
-
-
 def ends(policy: Themis, sizes: list[int], rows: list[tuple[int, int, int]]) -> list[int]:
     """Completions of jobs (gpus, work, release) with leases of 60 s and no overhead."""
     jobs = [

@@ -109,11 +109,3 @@ def test_who_is_planned_for_later_does_not_stop_others() -> None:
     """The wide job waits for the GPU that is taken; a short one runs beside it."""
     jobs = [job("busy", 1, 600, 9999), job("wide", 2, 300, 2000, 60), job("thin", 1, 300, 0, 60)]
     assert ends(2, *jobs) == [600, 900, 360]
-
-
-@pytest.mark.parametrize("name", ["cycle", "slot", "slots"])
-def test_wrong_seconds_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"three-sigma: {name}=0 is below 1"):
-        ThreeSigma(**{name: 0})
-    with pytest.raises(TypeError, match=f"three-sigma: {name}='x' is not an integer"):
-        ThreeSigma(**{name: "x"})  # type: ignore[arg-type]

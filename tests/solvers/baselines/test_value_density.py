@@ -656,20 +656,3 @@ def test_it_is_optimal_more_often_than_edf() -> None:
     assert hits[0] > hits[1]
     assert shares[0] > shares[1] + 1
     assert shares[0] > 0.97 * 250
-
-
-@pytest.mark.parametrize("name", ["profiling", "urgency"])
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [(True, TypeError), (1.5, TypeError), (-1, ValueError), (2**40 + 1, ValueError)],
-)
-def test_bad_parameters(name: str, value: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=f"value-density: {name}="):
-        ValueDensity(**{name: value})
-
-
-@pytest.mark.parametrize("name", ["balanced", "hope"])
-@pytest.mark.parametrize("value", [1, None, "yes"])
-def test_flags_are_true_or_false(name: str, value: Any) -> None:
-    with pytest.raises(TypeError, match=f"value-density: {name}={value!r} is not True or False"):
-        ValueDensity(**{name: value})
