@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from .claim import Claim, Sides, claims_of, less
+from .claim import Sides, claims_of
 
 Rng = np.random.Generator
 MOST = 6  #: the largest price
@@ -189,12 +188,4 @@ def _in_windows(case: PricedGangs, last: int = 1) -> Sides | None:
     return Sides(case.window_bound(last), best) if best < LATE else None
 
 
-claim = claims_of("", __name__)
-
-BOUNDS: tuple[Claim[Any], ...] = (
-    claim("gpu-prices", _proves, partial(_draw, own=False), mutant=partial(_proves, taken=1)),
-    claim("job-prices", _proves, partial(_draw, own=True), mutant=partial(_proves, taken=1)),
-    claim("job-prices-stronger", _stronger, partial(_draw, own=False), stronger=less(1)),
-    claim("windows", _in_windows, partial(_draw, own=True, windows=True),
-        mutant=partial(_in_windows, last=2)),
-)  # fmt: skip
+BOUNDS = claims_of("", __name__)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
@@ -196,38 +201,56 @@ class Claim(Generic[C]):
         return self.source.startswith("ours") or self.source.endswith(("corrected", "restricted"))
 
 
-def claims_of(paper: str, module: str) -> Callable[..., Claim[Any]]:
-    """Return what makes a paper's claims, or ours at a place, with the words beside a module.
+def claims_of(paper: str, module: str) -> tuple[Claim[Any], ...]:
+    """Return a paper's claims, or ours at a place, as the file beside a module has them.
 
-    They are in a file of the module's name that ends in .toml, by claim: its verdict, place,
-    statement, evidence and assumptions, what its mutant says, and why that is loose.
+    The file has the module's name and ends in .toml. By claim it has the verdict, place, statement,
+    evidence and assumptions, what its mutant says and why that is loose, and the functions of the
+    module that check and draw cases, and make counterexamples. A mutant's sides are those of its
+    `mutant_check` on a case, or the claim's with the right one `times` a factor, `less` something,
+    or by a function, `stronger`.
     """
     package, _, name = module.rpartition(".")
-    words = shipped(package, name)
+    rows = shipped(package, name).items()
+    return tuple(_claim(paper, sys.modules[module], id, row) for id, row in rows)
 
-    def claim(
-        id: str,
-        check: Callable[[Any], Sides | None],
-        draw: Callable[[np.random.Generator], Any],
-        *,
-        mutant: Callable[[Any], Sides | None] | None = None,
-        stronger: Callable[[Sides], Sides] | None = None,
-        **more: Any,
-    ) -> Claim[Any]:
-        """Make a claim; its mutant's sides are those on a case, or by the claim's own."""
-        said = dict(words[id])
-        verdict, place = Verdict(said.pop("verdict")), said.pop("place")
-        source = place if place.startswith("ours") else f"{paper}, {place}"
-        if "mutant" in said:
-            more["mutant"] = Mutant(
-                statement=said.pop("mutant"),
-                loose=said.pop("loose", ""),
-                check=mutant,
-                sides=stronger,
-            )
-        return Claim(id=id, source=source, verdict=verdict, check=check, draw=draw, **said, **more)
 
-    return claim
+def _claim(paper: str, module: ModuleType, id: str, row: dict[str, Any]) -> Claim[Any]:
+    """A claim by its row."""
+    verdict, place = Verdict(row.pop("verdict")), row.pop("place")
+    cases = row.pop("counterexamples", {}).items()
+    row["counterexamples"] = {name: _function(module, case) for name, case in cases}
+    for name in ("check", "draw", "mutant_check", "stronger"):
+        row[name] = _function(module, row[name]) if name in row else None
+    check, stronger = row.pop("mutant_check"), row.pop("stronger")
+    if "times" in row:
+        stronger = times(Fraction(row.pop("times")))
+    elif "less" in row:
+        stronger = less(row.pop("less"))
+    if "mutant" in row:
+        said, loose = row["mutant"], row.pop("loose", "")
+        row["mutant"] = Mutant(statement=said, loose=loose, check=check, sides=stronger)
+    source = place if place.startswith("ours") else f"{paper}, {place}"
+    return Claim(id=id, source=source, verdict=verdict, **row)
+
+
+def _function(module: ModuleType, told: Any) -> Any:
+    """What a module, one beside it, or Python calls by a name, with arguments if some are told."""
+    if isinstance(told, str):
+        first, _, name = told.rpartition(".")
+        if first:
+            module = getattr(module, first, None) or import_module(f"{module.__package__}.{first}")
+        return getattr(module, name, None) or getattr(builtins, name)
+    options = {name: _value(module, value) for name, value in told.items()}
+    function = _function(module, options.pop("of"))
+    return partial(function, *options.pop("args", ()), **options)
+
+
+def _value(module: ModuleType, told: Any) -> Any:
+    """An argument: a list is a tuple, a function that is told with `of` is called."""
+    if isinstance(told, list):
+        return tuple(_value(module, one) for one in told)
+    return _function(module, told)() if isinstance(told, dict) else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

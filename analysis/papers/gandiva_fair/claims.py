@@ -12,9 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +19,8 @@ from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import Trade, trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
-from ..claim import Claim, Sides, claims_of, less, nearest, times
-from .tiny import SPEEDS, Auction, Lie, draw_lie, draw_market, gains, two_models, usable
+from ..claim import Sides, claims_of, nearest
+from .tiny import SPEEDS, Auction, Lie, gains, two_models, usable
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -204,7 +201,13 @@ def _four() -> GpuMarket:
     return two_models(80, 16, (1.25, 1.4, 5, 6.25))
 
 
-A_HUNDREDTH_MORE = times(Fraction(100, 101))
+def _p40_and_v100() -> GpuMarket:
+    return GpuMarket(np.array([8, 4]), np.array([[1.17, 1.25], [3.17, 5.14]]))
+
+
+def _table_3_with_few_jobs() -> GpuMarket:
+    """24 jobs of each user."""
+    return replace(table_3(), demand=np.full(3, 24.0))
 
 
 def _no_difference(sides: Sides) -> Sides:
@@ -212,55 +215,5 @@ def _no_difference(sides: Sides) -> Sides:
     return Sides(sides.right, sides.left * (1 + 2 * ROUNDING))
 
 
-claim = claims_of(PAPER, __name__)
-
 #: claims on trading, for one catalogue with the paper's others
-TRADING: tuple[Claim[Any], ...] = (
-    claim("trading-fair-share", _fair, draw_market, samples=200, stronger=A_HUNDREDTH_MORE),
-    claim("trading-fair-share-demand", partial(_fair, capped=False),
-        partial(draw_market, demand=True),
-        counterexamples={
-            "one job each": lambda: two_models(1, 1, (1.25, 6.25), demand=[1, 1]),
-            "24 jobs of A in Table 3": lambda: replace(table_3(), demand=np.full(3, 24.0))}),
-    claim("trading-fair-share-cap", _fair, partial(draw_market, demand=True), samples=200,
-        stronger=A_HUNDREDTH_MORE),
-    claim("trading-fair-share-others", _others, draw_lie, samples=200, stronger=A_HUNDREDTH_MORE),
-    claim("trading-increase", _added, draw_market,
-        counterexamples={"P40 for V100": lambda: GpuMarket(
-            np.array([8, 4]), np.array([[1.17, 1.25], [3.17, 5.14]]))}),
-    claim("trading-increase-reference", _added, partial(draw_market, models=2, k80=True),
-        stronger=times(Fraction(11, 10))),
-    claim("trading-monotone", _increase, partial(draw_market, demand=True), samples=200,
-        mutant=partial(_increase, larger=True)),
-    claim("trading-few", _few, _draw_small_market, samples=200, stronger=less(1)),
-    claim("trading-finite", _finite, partial(draw_market, demand=True), samples=200,
-        stronger=times(Fraction(1, 2))),
-    claim("trading-optimal", _optimal, draw_market, samples=40,
-        counterexamples={
-            "two users": lambda: two_models(20, 8, (1.25, 6.25)), "Table 3": table_3}),
-    claim("trading-below-optimum", _below_optimum, partial(draw_market, demand=True), samples=60,
-        stronger=A_HUNDREDTH_MORE),
-    claim("trading-truthful", _lying, draw_lie, samples=200,
-        counterexamples={
-            "two users, the buyer at 1.3": lambda: Lie(_two(), 1, (1.0, 1.3)),
-            "two users, the seller at 6": lambda: Lie(_two(), 0, (1.0, 6.0)),
-            "Table 3, B at 6.2": lambda: Lie(table_3(), 1, (1.0, 6.2)),
-            "four users, the second at 1.2": lambda: Lie(_four(), 1, (1.0, 1.2)),
-            "four users, the last at 4.9": lambda: Lie(_four(), 3, (1.0, 4.9))}),
-    claim("trading-slow-down", _lying, partial(draw_lie, real=True), samples=200,
-        counterexamples={
-            "three users, the second at 1.26": lambda: Lie(
-                two_models(60, 12, (1.25, 2, 6.25)), 1, (1.0, 1.26), real=True),
-            "four users, the second at 1.2": lambda: Lie(_four(), 1, (1.0, 1.2), real=True)}),
-    claim("trading-truthful-auction", _auction, _draw_auction, samples=200,
-        stronger=_no_difference),
-    claim("trading-seller-price", _lying, partial(draw_lie, real=True, price="seller"), samples=200,
-        counterexamples={
-            "B at 6.5 in Table 3": lambda: Lie(
-                table_3(), 1, (5 / 6.5, 5.0), real=True, price="seller")}),
-    claim("nash-fair-share", _nash, partial(draw_market, users=5, models=3), samples=40,
-        stronger=A_HUNDREDTH_MORE),
-    claim("nash-fair-share-demand", _nash, partial(draw_market, users=4, models=3, demand=True),
-        samples=20,
-        counterexamples={"one job each": lambda: two_models(1, 1, (2, 3), demand=[1, 1])}),
-)  # fmt: skip
+TRADING = claims_of(PAPER, __name__)

@@ -7,18 +7,17 @@ where it matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor
-from typing import Any
 
 import numpy as np
 
 from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
-from ..claim import Claim, Sides, claims_of, less, nearest, times
+from ..claim import Sides, claims_of, nearest
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -106,8 +105,12 @@ def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> StrideGangs:
     return StrideGangs(4, tuple(gangs[i] for i in order), (1,) * 6, quanta=quanta)
 
 
-def _by_tickets(case: StrideGangs) -> Sides:
-    """Largest distance of a job's quanta from t_i / (sum of tickets) M T / D_i, and none."""
+def _by_tickets(case: StrideGangs, *, fewer: int = 0) -> Sides:
+    """Largest distance of a job's quanta from t_i / (sum of tickets) M T / D_i, and none.
+
+    In the case's quanta, or in `fewer`.
+    """
+    case = replace(case, quanta=case.quanta - fewer)
     total = case.quanta * case.gpus
     fair = [
         Fraction(total * t, sum(case.tickets) * d)
@@ -117,9 +120,13 @@ def _by_tickets(case: StrideGangs) -> Sides:
     return Sides(max(abs(n - f) for n, f in zip(counts, fair, strict=True)), 0, "==")
 
 
-def _draw_table_2(rng: Rng) -> StrideGangs:
+def _draw_table_2(rng: Rng, *, normalised: bool = True) -> StrideGangs:
     case = table_2(quanta=6 * int(rng.integers(1, 20)))
-    return replace(case, debt_cap=bool(rng.integers(2)))
+    return replace(case, debt_cap=bool(rng.integers(2)), normalised=normalised)
+
+
+def _draw_order(rng: Rng) -> StrideGangs:
+    return table_2(rng.permutation(6).tolist())
 
 
 def _draw_gangs(rng: Rng, *, skips: bool = False) -> StrideGangs:
@@ -130,6 +137,10 @@ def _draw_gangs(rng: Rng, *, skips: bool = False) -> StrideGangs:
         gangs.append(gpus)
     tickets = rng.integers(1, 11, size=len(gangs)).tolist()
     return StrideGangs(gpus, tuple(gangs), tuple(tickets), debt_cap=skips and bool(rng.integers(2)))
+
+
+def _draw_with_skips(rng: Rng) -> StrideGangs:
+    return _draw_gangs(rng, skips=bool(rng.integers(2)))
 
 
 def _delay(case: StrideGangs) -> Sides | None:
@@ -259,9 +270,9 @@ def _starves(case: Newcomers) -> Sides:
     return Sides(1, sum(2 * t >= case.quanta for t in case.wide()))
 
 
-def _few(case: Newcomers, *, rounding: Callable[[Fraction], int] = ceil) -> Sides:
-    """Runs, and those of one quantum in every 1 + ceil(k / (M - k))."""
-    period = 1 + rounding(Fraction(case.each, case.gpus - case.each))
+def _few(case: Newcomers, *, down: bool = False) -> Sides:
+    """Runs, and those of one quantum in every 1 + ceil(k / (M - k)), or that rounded `down`."""
+    period = 1 + (floor if down else ceil)(Fraction(case.each, case.gpus - case.each))
     return Sides(len(case.wide()), ceil(Fraction(case.quanta, period)), "==")
 
 
@@ -377,51 +388,16 @@ def _gang_lottery(seed: int) -> Sides:
     return Sides(float(abs(ran / quanta - case.fair()).max()), 0.03)
 
 
-claim = claims_of(PAPER, __name__)
+def _waits(case: Debt) -> Sides:
+    return Sides(case.waits(), 1)
 
-STRIDE: tuple[Claim[Any], ...] = (
-    claim("stride-table-2", _by_tickets, _draw_table_2, samples=20,
-        mutant=lambda case: _by_tickets(replace(case, quanta=case.quanta - 3))),
-    claim("stride-table-2-ties", _by_tickets, lambda rng: table_2(rng.permutation(6).tolist()),
-        counterexamples={
-            "larger first": lambda: table_2((4, 5, 2, 3, 0, 1)),
-            "2-GPU jobs first": lambda: table_2((2, 3, 0, 1, 4, 5), quanta=12)}),
-    claim("stride-table-2-printed", _by_tickets,
-        lambda rng: replace(_draw_table_2(rng), normalised=False), samples=20,
-        counterexamples={"Table 2": lambda: replace(table_2(), normalised=False)}),
-    claim("stride-delay", _delay, lambda rng: _draw_gangs(rng, skips=bool(rng.integers(2))),
-        stronger=less(1)),
-    claim("stride-delay-fluid", _lag, _draw_gangs,
-        counterexamples={
-            "2 + 2 on 3": lambda: StrideGangs(3, (2, 2), (1, 1)),
-            "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1))}),
-    claim("stride-skipped", _skipped, _draw_gangs,
-        counterexamples={
-            "1 + 2 on 2": lambda: StrideGangs(2, (1, 2), (1, 1)),
-            "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1)),
-            "five jobs on 4": lambda: StrideGangs(4, (4, 1, 1, 4, 4), (3, 8, 1, 5, 1))}),
-    claim("stride-idle", _idle, _draw_one_and_all, samples=10,
-        counterexamples={"1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1))}),
-    claim("stride-debt", lambda case: Sides(case.waits(), 1), _draw_debt,
-        counterexamples={"100 quanta": lambda: Debt(4, 300, 100)}),
-    claim("stride-debt-capped", lambda case: Sides(case.waits(), 1),
-        partial(_draw_debt, capped=True), stronger=less(1)),
-    claim("stride-newcomers", _starves, _draw_newcomers, samples=30,
-        counterexamples={
-            "smaller first, 1 a quantum": lambda: Newcomers(4, 1, "size"),
-            "5 a quantum on 4": lambda: Newcomers(4, 5)}),
-    claim("stride-newcomers-few", _few, _draw_few, samples=30,
-        mutant=partial(_few, rounding=floor)),
-    claim("stride-resubmit", _resubmits,
-        lambda rng: (int(rng.integers(1, 11)), int(rng.integers(1, 11))),
-        counterexamples={
-            "one of 3 tickets": lambda: (2, 1), "one of 10 tickets": lambda: (9, 1)}),
-    claim("split-third", _third, _draw_split, samples=20,
-        counterexamples={"Fig. 2": lambda: Split(4, 2, 200, 100)}),
-    claim("split-share", _in_proportion, _draw_split, samples=30, stronger=times(Fraction(1, 2))),
-    claim("lottery-backfill", _printed_row, _draw_weights, samples=2,
-        counterexamples={
-            "tickets over GPUs": lambda: (4, 4, 2, 2, 1, 1), "tickets": lambda: (1,) * 6}),
-    claim("lottery-gang", _gang_lottery, lambda rng: int(rng.integers(1000)), samples=5, least=5,
-        stronger=times(Fraction(1, 3))),
-)  # fmt: skip
+
+def _draw_two(rng: Rng) -> tuple[int, int]:
+    return int(rng.integers(1, 11)), int(rng.integers(1, 11))
+
+
+def _draw_seed(rng: Rng) -> int:
+    return int(rng.integers(1000))
+
+
+STRIDE = claims_of(PAPER, __name__)

@@ -30,7 +30,7 @@ from ....solvers.policy import Decision, Policy, Preempts, Rules, State
 from ...driving.drive import PolicyError, drive
 from ...driving.metrics import user_attained_time
 from ...proofs.fluid_fairness import fluid_bound
-from ..claim import Claim, Sides, claims_of, less, times
+from ..claim import Sides, claims_of
 from .tiny import (
     OneUser,
     RoundJob,
@@ -216,9 +216,13 @@ def _figure_6(rounds: int) -> Instance[Job]:
     return alone(6, [6, 3, 3], [rounds] * 3)
 
 
-def _figure_6_c(rounds: int) -> Sides:
+def _draw_rounds(rng: Rng, *, among: Sequence[int]) -> int:
+    return int(rng.choice(among))
+
+
+def _figure_6_c(rounds: int, *, fewer: int = 0) -> Sides:
     """Least rho_i of the fairest schedule and of LTGF."""
-    instance = _figure_6(rounds)
+    instance = _figure_6(rounds - fewer)
     return Sides(fairest_lives(instance), min(lives(instance)), "==")
 
 
@@ -351,10 +355,11 @@ def _split_jobs(case: Owner) -> Sides:
     return Sides(sum(split, start=Fraction(0)), whole)
 
 
-def _split_users(case: Owner) -> Sides:
-    """The same between users: (9) over 10 seconds."""
+def _split_users(case: Owner, *, more: int = 0) -> Sides:
+    """The same between users, where the first job asks for `more`: (9) over 10 seconds."""
+    asked = (case.asked[0] + more, *case.asked[1:])
     shares = [FairShares(case.gpus, [1.0] * (1 + len(case.others)), by="demand") for _ in range(2)]
-    for share, mine in zip(shares, (case.asked, (case.gang,)), strict=True):
+    for share, mine in zip(shares, (asked, (case.gang,)), strict=True):
         for gang in mine:
             share.arrive(0, 0, gang)
         for user, gang in enumerate(case.others, start=1):
@@ -362,16 +367,21 @@ def _split_users(case: Owner) -> Sides:
     return Sides(shares[0].user_time(0, 10), shares[1].user_time(0, 10), "==")
 
 
-def _claimed_share(case: Owner) -> Sides | None:
-    """Fair shares of all jobs with and without the claim, at the first job where they differ."""
+def _claimed_share(case: Owner, *, gang: int = 0) -> Sides | None:
+    """Fair shares of all jobs with and without the claim, at the first job where they differ.
+
+    Without it the owner asks for its gang, or for another `gang`.
+    """
     claimed = _shares(case.gpus, [*case.asked, *case.others])
-    honest = _shares(case.gpus, [case.gang, *case.others])
+    honest = _shares(case.gpus, [gang or case.gang, *case.others])
     pairs = list(zip(claimed, honest, strict=True))
     one, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
     return Sides(one, other, "==")
 
 
-def _claimed(case: Owner, *, policy: Policy) -> Sides:
+def _claimed(case: Owner, *, greedy: bool = False) -> Sides:
+    """GPU-rounds with and without the claim, of LTGF or the greedy Themis."""
+    policy = ThemisGreedy() if greedy else LtgfPolicy()
     return Sides(case.got(policy, honest=False), case.got(policy, honest=True))
 
 
@@ -399,6 +409,14 @@ def _halves() -> Instance[Job]:
     return _then_wide([2, 2], rows, (2, 60, 600))
 
 
+def _draw_wide_gang(rng: Rng) -> Instance[Job]:
+    return _wide_gang(int(rng.integers(2, 5)))
+
+
+def _draw_two_users(_: Rng) -> Instance[Job]:
+    return _two_users()
+
+
 def _two_users() -> Instance[Job]:
     """1 GPU for one user; 1 GPU, and a job of both GPUs, for the other."""
     return shared(2, [(0, 1, DAY, 0), (1, 1, DAY, 0), (1, 2, 60, 0)], users=2)
@@ -414,6 +432,9 @@ def _wait(instance: Instance[Job], policy: Policy | None = None, **rules: Any) -
 
 def _first_lease(instance: Instance[Job], **rules: Any) -> Sides:
     return Sides(_wait(instance, **rules), RULES.lease_length)
+
+
+UNFORCED_FIRST = partial(_first_lease, patience=None)
 
 
 def _draw_wide(rng: Rng) -> Instance[Job]:
@@ -449,6 +470,9 @@ def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Sides
     """The wait of the last job, which is always first in line."""
     waited = _wait(instance, LtgfPolicy(urgent=("wide",)), patience=patience)
     return Sides(waited, (patience or 0) + RULES.lease_length)
+
+
+UNFORCED = partial(_patience, patience=None)
 
 
 @dataclass
@@ -495,64 +519,4 @@ def _draw_gang(rng: Rng) -> Instance[Job]:
 
 # --- the claims ----------------------------------------------------------------------------------
 
-claim = claims_of(PAPER, __name__)
-
-LTGF: tuple[Claim[Any], ...] = (
-    claim("rho-minus", _distinct, _draw_round, mutant=partial(_leximin, now=True)),
-    claim("rho-minus-ties", _fewest, partial(_draw_round, ties=True), mutant=_leximin),
-    claim("rho-minus-ties-leximin", _leximin, partial(_draw_round, ties=True),
-        counterexamples={"1 or 2 of 2 GPUs": _nothing_yet}),
-    claim("algorithm-2", _by_current, _draw_round, counterexamples={"old and new": _old_and_new}),
-    claim("two-phase", _phases, _draw_users,
-        counterexamples={"1, then 2 of 2 GPUs": _narrow_first}),
-    claim("two-phase-lives", _lives, _draw_lives, samples=12,
-        counterexamples={
-            "2 + 1 on 2": partial(alone, 2, [2, 1], [1, 1]),
-            "3 + 2 on 3": partial(alone, 3, [3, 2], [1, 2])}),
-    claim("sharing-incentive", _attainable, _draw_staying,
-        counterexamples={
-            "1 + 4 on 4, for ever": partial(_stay, 4, [1, 4]),
-            "3 + 3 on 4, for ever": partial(_stay, 4, [3, 3]),
-            "3 + 3 on 4, of two users": partial(_stay, 4, [3, 3], users=True),
-            "3 + 3 on 4, 4 rounds": partial(alone, 4, [3, 3], [4, 4]),
-            "4 + 4 on 4, 4 rounds": partial(alone, 4, [4, 4], [4, 4])}),
-    claim("line-17-ends", _loops, _draw_queue,
-        counterexamples={
-            "1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [1, 1, 1]),
-            "two users": partial(
-                shared, 2, [(0, 1, 1, 0), (1, 2, 1, 0), (1, 1, 1, 0)], users=2)}),
-    claim("line-17-slowdown", _line_17, _draw_queue, samples=40,
-        counterexamples={"1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [2, 1, 1])}),
-    claim("figure-6b", _alternating, lambda rng: int(rng.integers(1, 9)), samples=8,
-        counterexamples={"Fig. 6": lambda: 4}),
-    claim("figure-6c", _figure_6_c, lambda rng: int(rng.choice([2, 4])), samples=4, least=4,
-        mutant=lambda rounds: _figure_6_c(rounds - 1)),
-    claim("quota-credit", _credit, _draw_burst, samples=20, mutant=partial(_credit, more=1)),
-    claim("quota-window", _window, _draw_burst, samples=20,
-        counterexamples={"M = 8, H = 3": lambda: Burst(8, 3, 3)}),
-    claim("demand-window", _memory, _draw_burst, samples=20, stronger=times(Fraction(1, 2))),
-    claim("split-jobs", _split_jobs, _draw_split,
-        counterexamples={"2 -> 1 + 1 on 2": lambda: Owner(2, 2, (2,), (1, 1))}),
-    claim("split-users", _split_users, _draw_split,
-        mutant=lambda case: _split_users(
-                replace(case, asked=(case.asked[0] + 1, *case.asked[1:])))),
-    claim("claim-share", _claimed_share, _draw_claim,
-        mutant=lambda case: _claimed_share(replace(case, gang=1))),
-    claim("claim-ltgf", partial(_claimed, policy=LtgfPolicy()), _draw_claim, samples=8,
-        counterexamples={"3 -> 4, beside 3 on 4": lambda: Owner(4, 3, (3,), (4,))}),
-    claim("claim-finish-time", partial(_claimed, policy=ThemisGreedy()), _draw_claim, samples=8,
-        counterexamples={
-            "1 -> 2, beside 1 and 1 on 2": lambda: Owner(2, 1, (1, 1), (2,)),
-            "Fig. 6": lambda: Owner(6, 3, (3, 3), (6,))}),
-    claim("leases-any-time", partial(_first_lease, synchronous=False),
-        lambda rng: _wide_gang(int(rng.integers(2, 5))), samples=2,
-        counterexamples={"1 + 1, then 2": partial(_wide_gang, 2)}),
-    claim("leases-together", _no_queue, _draw_wide, samples=60, stronger=times(Fraction(9, 10))),
-    claim("many-nodes", partial(_patience, patience=None), _draw_stream, samples=4,
-        counterexamples={"1 + 1 on 2 + 2, then 2": _halves}),
-    claim("patience", _patience, _draw_stream, samples=20,
-        stronger=less(Fraction(RULES.lease_length, 10))),
-    claim("many-users", partial(_first_lease, patience=None), lambda rng: _two_users(), samples=1,
-        counterexamples={"1; 1 and 2, on 2": _two_users}),
-    claim("passed-over", _passed_over, _draw_gang, samples=20, stronger=less(1)),
-)  # fmt: skip
+LTGF = claims_of(PAPER, __name__)

@@ -32,7 +32,7 @@ from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
 from ....solvers.result import Result
-from ..claim import Claim, Sides, claims_of, less, nearest, times
+from ..claim import Sides, claims_of, nearest
 from . import tiny
 from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
@@ -566,76 +566,10 @@ def _laminar_greedy(
 
 # --- the claims ----------------------------------------------------------------------------------
 
-PRINTED = partial(_draw_constant, search="printed")
-CE_4 = {
-    "CE-4 printed": partial(_constant, [2], [1, 1, 1], [1, 1, 2], 10, "printed"),
-    "CE-4 repaired": partial(_constant, [2], [1, 1, 1], [1, 1, 2]),
-    "longest first": partial(_constant, [2], [1] * 5, [3, 3, 2, 2, 2]),
-}
-
 
 def _degree(graph: nx.Graph) -> Sides:
     return Sides(max(degree for _, degree in graph.degree), coloring_jobs(graph).shortest(), "==")
 
 
-claim = claims_of(PAPER, __name__)
-
 #: the claims in the paper's order, each followed by its corrections
-RAR_DDLS: tuple[Claim[Any], ...] = (
-    claim("theorem-1", _free_placement, _draw_graph, samples=40,
-        counterexamples={"paw": _paw, "K4": partial(nx.complete_graph, 4)}),
-    claim("theorem-1-prescribed", _prescribed, _draw_graph, samples=20, mutant=_degree),
-    claim("lemma-2", _lemma_2, PRINTED,
-        counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed")}),
-    claim("lemma-2-repaired", _lemma_2_repaired, _draw_any,
-        mutant=partial(_lemma_2_repaired, length=True)),
-    claim("lemma-3", _lemma_3, PRINTED,
-        counterexamples={
-            "CE-2": partial(_constant, [1], [1], [2], 10, "printed", 2.0),
-            "CE-2 repaired": partial(_constant, [1], [1], [2], u=2.0),
-        }),
-    claim("lemma-3-exact", _lemma_3, _draw_tight, stronger=times(Fraction(9, 10))),
-    claim("lemma-3-step-a", _lemma_3_idle, PRINTED,
-        counterexamples={
-            "CE-3": partial(_constant, [2, 2], [2, 2, 1, 2], [3, 3, 5, 3], 20, "printed")
-        }),
-    claim("lemma-3-prescribed", _lemma_3_pinned, _draw_pinned, stronger=less(1)),
-    claim("lemma-3-repaired", _lemma_3_output, _draw_any, stronger=times(Fraction(9, 10))),
-    claim("lemma-4", _lemma_4, PRINTED,
-        counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed"), **CE_4}),
-    claim("lemma-4-repaired", _lemma_4_repaired, _draw_queued, stronger=less(1)),
-    claim("theorem-5", _theorem_5, PRINTED, counterexamples=CE_4),
-    claim("theorem-5-gangs", _theorem_5_gangs, _draw_tight, samples=300,
-        stronger=times(Fraction(1, 2))),
-    claim("theorem-5-repaired", _theorem_5_repaired, _draw_any, stronger=times(Fraction(3, 5))),
-    claim("theorem-6", _theorem_6, PRINTED, stronger=less(1)),
-    claim("P1-i", _p1_backfilling, _draw_any, samples=50, stronger=times(Fraction(3, 4))),
-    claim("P1-ii", _p1_head_of_line, _draw_any, samples=300, stronger=times(Fraction(2, 3))),
-    claim("P1-ii-arrival", _p1_arrival, _draw_constant,
-        counterexamples={"alternating": partial(_alternating, 4, 7)}),
-    claim("P2", _p2, _draw_pair, samples=10, counterexamples={"P2": partial(_same_pair, 0.15)}),
-    claim("progress", _never_ends, partial(_draw_contended, heavy=True), samples=40,
-        counterexamples={"P2, m = 0.3": partial(_same_pair, 0.3)}),
-    claim("monotone", _monotone, _draw_constant, samples=25,
-        counterexamples={
-            "12, 13, 14": partial(_constant, [2, 3], [2, 2, 2, 2, 3, 4], [6, 7, 3, 6, 1, 2])
-        }),
-    claim("monotone-queues", _monotone_queues, _draw_queued,
-        mutant=partial(_monotone_queues, more=1)),
-    claim("reuse-upwards", partial(_reuse, upwards=True), _draw_constant, samples=25,
-        counterexamples={"6, 8": partial(_constant, [3, 1, 3], [4, 3, 2, 3], [3, 3, 5, 3])}),
-    claim("reuse", partial(_reuse, upwards=False), _draw_constant, samples=25,
-        mutant=partial(_reuse, upwards=False, below=1)),
-    claim("feasibility-only", _move_right, _draw_constant,
-        counterexamples={
-            "6, 5": partial(_constant, [1, 2], [1, 2, 2, 1], [2, 1, 2, 3], 7),
-            "13, 12": partial(_constant, [3, 1], [2, 1, 2, 2], [3, 6, 4, 6], 19),
-        }),
-    claim("laminar", _laminar, _draw_blocks, mutant=partial(_laminar, to_the_end=True)),
-    claim("laminar-greedy", _laminar_greedy, _draw_blocks,
-        mutant=partial(_laminar_greedy, part=Fraction(1, 2))),
-    claim("laminar-greedy-all", partial(_laminar_greedy, covered=False), _draw_blocks,
-        counterexamples={"4 + 8": partial(_constant, [4, 8], [8] * 10, [1] * 10)}),
-    claim("laminar-greedy-shortest", partial(_laminar_greedy, shortest=True), _draw_blocks,
-        counterexamples={"2 + 1 + 1": partial(_twice_as_long_on_two_servers, 13)}),
-)  # fmt: skip
+RAR_DDLS = claims_of(PAPER, __name__)

@@ -28,7 +28,7 @@ from ....solvers.unisched.cells import Cells, fits_cells, free_cells, nondominat
 from ....solvers.unisched.consolidation import consolidated_rows
 from ....solvers.unisched.lease_schedule import least_laxity
 from ....solvers.unisched.nodes import Request, assign
-from ..claim import Claim, Sides, claims_of, less
+from ..claim import Sides, claims_of
 
 PAPER = "Gao et al. 2024"
 Rng = np.random.Generator
@@ -561,7 +561,10 @@ def _displaced(case: _Lease, *, scale: Fraction = Fraction(1)) -> Sides:
 
 # --- the claims ----------------------------------------------------------------------------------
 
-FRIENDLY = (1, 2, 4, 8)
+
+def _displaced_after_all(case: _Lease, *, part: int = 1) -> Sides:
+    """The same with rewards times more than all profilers, or a `part` of that."""
+    return _displaced(case, scale=Fraction(case.profilers + 1, part))
 
 
 def _one_gpu_less(case: Gangs) -> Sides | None:
@@ -574,69 +577,4 @@ def _refused_in_time(case: _Work) -> Sides:
     return Sides(refused, case.work >= case.deadline, "==")
 
 
-claim = claims_of(PAPER, __name__)
-
-UNISCHED: tuple[Claim[Any], ...] = (
-    claim("proposition-1", _sufficient, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
-        mutant=partial(_sufficient, taken=True)),
-    claim("proposition-1-converse", _necessary, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
-        mutant=_one_gpu_less),
-    claim("proposition-1-aligned", _aligned_cells, _draw_masks,
-        counterexamples={"2 on 1001": lambda: (((True, False, False, True),), (2,))}),
-    claim("proposition-1-one-row", _one_row, partial(_draw_gangs, sizes=FRIENDLY, free=[8]),
-        mutant=partial(_one_row, taken=1)),
-    claim("proposition-1-4-gpus", _four_gpu_nodes,
-        partial(_draw_gangs, sizes=FRIENDLY, free=[4], most=4),
-        counterexamples={"8 on 4 + 4": lambda: Gangs((4, 4), (8,))}),
-    claim("larger-first", _larger_first, partial(_draw_gangs, sizes=range(1, 9), rounded=True),
-        samples=600, mutant=partial(_larger_first, taken=True)),
-    claim("round-up", _necessary, partial(_draw_gangs, sizes=range(1, 9)),
-        counterexamples={
-            "3 on 3": lambda: Gangs((3,), (3,)), "on 8": lambda: Gangs((8,), (3, 3, 2))}),
-    claim("five-rows", _within_rows, partial(_draw_alike, gpus=[8]),
-        mutant=partial(_within_rows, but=1)),
-    claim("partial-rows", _within_rows, partial(_draw_alike, gpus=range(1, 8)),
-        mutant=partial(_within_rows, but=1)),
-    claim("section-2b-round-up", partial(_example, split=False), partial(_draw_number, most=9),
-        samples=20, stronger=less(-1)),
-    claim("section-2b-split", partial(_example, split=True), partial(_draw_number, most=9),
-        samples=20, stronger=less(1)),
-    claim("two-allocations", _dominated, _draw_cover,
-        mutant=partial(_dominated, consolidated=True)),
-    claim("printed-model", _vacuous, _draw_leases,
-        counterexamples={"1 on 0": lambda: Leases((0,), ((1, 1, 1),))}),
-    claim("prefixes", _prefix, _draw_leases, mutant=partial(_prefix, last=True)),
-    claim("prefixes-falling", _prefix, partial(_draw_leases, rising=False),
-        counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))}),
-    claim("compact-equal", _integral, _draw_equal, mutant=partial(_integral, taken=1)),
-    claim("compact-mixed", _integral, _draw_leases,
-        counterexamples={"1 twice and 2": lambda: Leases((2, 2), ((1, 2, 2), (2, 1, 2)))}),
-    claim("compact-additive", partial(_integral, additive=True), _draw_passing, samples=200,
-        mutant=partial(_integral, additive=True, taken=1)),
-    claim("least-laxity", _laxity, _draw_leases,
-        counterexamples={"1, 2, 2, 4 on 4": lambda: Leases(
-            (4,) * 3, ((4, 1, 3), (2, 1, 1), (2, 1, 2), (1, 2, 3)))}),
-    claim("least-laxity-equal", _laxity, _draw_equal, mutant=partial(_laxity, taken=True)),
-    claim("lossless", partial(_refused, rounding="lossless"), _draw_work, mutant=_refused_in_time),
-    claim("lossless-in-time", _in_time, _draw_work, stronger=less(1)),
-    claim("rounding", partial(_refused, rounding="paper"), _draw_work,
-        counterexamples={"1 s of 2": lambda: _Work(1, 1, 2)}),
-    claim("rounding-twice", _double, _draw_slow,
-        counterexamples={"half a lease at half speed": lambda: _Work(1, 2, 2, FULL_SPEED // 2)}),
-    claim("eq-3", _mean_interruptions, _draw_spread,
-        mutant=partial(_mean_interruptions, all_n=True)),
-    claim("eq-3-mean", _counted, _draw_spread, mutant=partial(_counted, more=1)),
-    claim("eq-3-iterated", _iterated, _draw_suspended,
-        counterexamples={"T = 10, m = 5": lambda: _Work(40, 50, 10, cost=1)}),
-    claim("eq-3-least", _enough, _draw_suspended, mutant=partial(_enough, fewer=1)),
-    claim("best-effort-half", _half, partial(_draw_number, most=8), samples=8,
-        counterexamples={"n = 1": lambda: 1}),
-    claim("best-effort-mean", partial(_half, repaired=True), partial(_draw_number, most=8),
-        samples=20, mutant=_half),
-    claim("weights", _displaced, _draw_lease,
-        counterexamples={"21 for 20": lambda: _Lease(21, ((21, 20),), 21)}),
-    claim("weights-lexicographic",
-        lambda case: _displaced(case, scale=Fraction(case.profilers + 1)),
-        partial(_draw_lease, values=(1, 2, 3)),
-        mutant=lambda case: _displaced(case, scale=Fraction(case.profilers + 1, 2))),
-)  # fmt: skip
+UNISCHED = claims_of(PAPER, __name__)
