@@ -410,17 +410,22 @@ def figures_of(
 ) -> Callable[..., Experiment]:
     """Return what makes a figure of a paper by its name, as figures.toml in its folder has it.
 
-    The file has the looks of all figures, what is `usual` in their panels, and of each figure its
-    title, axis, measures, panels and room. Statements are the function of that name; `usual` is
-    what figures have unless they say otherwise.
+    The file has the looks and settings of all figures, what is `usual` in their panels, and of each
+    figure its title, axis, measures, panels and room, and its settings, or those that are changed.
+    Statements are the function of that name; `usual` is what figures have unless they say
+    otherwise, its settings beside those of the file.
     """
     data = shipped(f"{__package__}.{paper}", "figures")
     looks = {name: (colour, LINES[line]) for name, (colour, line) in data.get("looks", {}).items()}
+    if "settings" in data:
+        usual["settings"] = {**data["settings"], **usual["settings"]}
 
     def figure(name: str, **more: Any) -> Experiment:
         rows, every = data[name].get("panels", ()), data.get("usual", {})
         panels = [[Panel.from_file(**{**every, **one}) for one in row] for row in rows]
         own = {**data[name], "panels": panels, "looks": looks}
+        if changed := own.pop("changed", None):
+            own["settings"] = {**usual["settings"], **changed}
         if hasattr(statements, name):
             own["statements"] = getattr(statements, name)
         return Experiment(name=f"{paper}:{name}", **{**usual, **own, **more})

@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....instances import Instance, Job, User
+from ....instances.arrays import Floats as Floats
+from ....instances.arrays import Ints
 from ....instances.heterogeneous import mixed_cluster, table3_market, time_sharing
 from ....solvers import Fifo, GandivaFair, Srtf
 from ....solvers.gandiva_fair.stride import StridePool, effective_tickets, gang_aware_stride
@@ -19,9 +20,6 @@ from ....solvers.policy import Policy
 from ...driving.drive import drive
 from ...driving.model_usage import ModelUsage
 from ...driving.run import Run
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 QUANTUM, MIGRATION = 60, 5  # s
 HOUR = 3600

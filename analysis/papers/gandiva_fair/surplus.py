@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.gandiva_fair.problem import GpuMarket
+from ....instances.arrays import Floats
 from ....instances.heterogeneous import random_market
 from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import PriceRule, TradingParams, traded_allocation
-
-Floats = NDArray[np.float64]
 
 #: GPU models that a market has, slow to fast
 MODEL_SETS = (("k80", "v100"), ("k80", "p100", "v100"), ("k80", "p40", "p100", "v100"))

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....formulations.gandiva_fair.problem import GpuMarket
+from ....instances.arrays import Floats
 from ....solvers.gandiva_fair.trading import PriceRule, Trade, Trading, trade
 
-Floats = NDArray[np.float64]
 Rng = np.random.Generator
 #: speeds above the slowest model's that users draw from, before noise
 SPEEDS = (1.0, 1.25, 1.4, 2.0, 3.0, 5.0, 6.25)

@@ -222,19 +222,12 @@ def _with_use(finished: Finished, measures: Mapping[str, str]) -> Iterator[Figur
 
 # --- the figures ---------------------------------------------------------------------------------
 
-_SETTINGS: Mapping[str, Any] = {
-    "lambda": 1,
-    "clock": "absolute: utilities of the slot of completion",
-    "theta": "rule of (8) over all jobs",
-    "scale": "of each instance the least power of ten at which f / use >= 1 for shortest runs",
-    "slot": "1 h",
-    "bound": f"column generation over {runs.SLOTS} slots; for schedules that preempt, of such",
-    "ideal revenue": "of policies without rounds: the true one",
-    "trace": "jobs in a row of one of the days with the most users; D drawn from 20 to 50",
-    "not in the paper": list(OWN),
-}
 _figure = figures_of(
-    "irmp", statements, facts=runs.facts_of, settings=_SETTINGS, conditions=conditions
+    "irmp",
+    statements,
+    facts=runs.facts_of,
+    settings={"not in the paper": list(OWN)},
+    conditions=conditions,
 )
 _clocked = partial(_cells, _Sweep(_along), laws=("linear",), run=_times)
 _seconds = partial(_figure, steps=(_relative,), timed=True, statements=statements.seconds)

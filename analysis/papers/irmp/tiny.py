@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ....formulations.irmp.problem import Irmp, parameter_servers
+from ....instances.arrays import Floats
 from ....instances.model import Cluster, Instance, Node, ParameterServerJob, User, Utility
 
-Floats = NDArray[np.float64]
 #: workers and PSs of each node
 Sizes = Sequence[tuple[int, int]]
 #: how much more than its cost a job must be worth to be accepted

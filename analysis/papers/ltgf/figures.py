@@ -40,17 +40,18 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....instances import Cluster, Instance, Job
+from ....instances.arrays import Floats
 from ....instances.convert import to_instance
 from ....instances.generate import offered_load, venus_workload
+from ....instances.shipped import shipped
 from ....solvers import Fifo, GandivaFair, Themis, ThemisGreedy, TiresiasL
 from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policies.allox.policy import Allox
 from ....solvers.policies.hived.policy import Hived
 from ....solvers.policies.yarn_cs.policy import YarnCs
-from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, State, unable_jobs
+from ....solvers.policy import Decision, Policy, Preempts, Rules, State, unable_jobs
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.metrics.parts import degree, mean
@@ -66,7 +67,6 @@ from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 if TYPE_CHECKING:
     from ....instances.traces import Trace
 
-Floats = NDArray[np.float64]
 Policies = Mapping[str, Callable[[], Policy]]
 
 #: label: how it is made; the order of the figures
@@ -86,14 +86,14 @@ POLICIES: Policies = {
 #: those that the paper does not have
 OWN = ("FIFO", "Themis, greedy", LEASED, "LTGF rho-")
 
-ROUND, LEASE, OVERHEAD = 10, 900, 25  # s
+USUAL = shipped("gangsched.analysis.papers.ltgf", "figures")["settings"]
+ROUND, LEASE, OVERHEAD = (USUAL[f"{name} (s)"] for name in ("round", "lease", "overhead"))
+LOADS, SEEDS = USUAL["offered loads"], USUAL["seeds"]
 LEASES = (300, 600, 900, 1200, 1800, 2700, 3600)
-LOADS = (0.9, 1.2)
 NODE = 8  # GPUs
 DAYS, DAY, HOUR = 14, 86_400, 3_600
 VENUS_NODES = (133, 100)
 PAPER_NODES = 210  # of Philly, Section 6; named in `pictures.ON_PAPERS_NODES`
-SEEDS = (0, 1, 2)
 SIZES = (0.75, 0.9, 1.0, 1.15, 1.35, 1.6)  # of the smallest cluster of a workload
 LEVELS = (
     *(0.002, 0.005, 0.01, 0.02, 0.03), *(k / 40 for k in range(2, 39)),
@@ -503,31 +503,16 @@ class LtgfStudy(Study):
         return f"{markdown_table([head, *rows])}\n\n{super().to_markdown()}"
 
 
-_SETTINGS = {
-    "round (s)": ROUND, "lease (s)": LEASE, "overhead (s)": OVERHEAD,
-    "leases end together": "but those of a policy with own leases",
-    "trace": f"the {DAYS} days with the most submissions, from a whole number of days after "
-    "the first; users weighted by requested GPUs",
-    "offered loads": list(LOADS),
-    "generator": "gangsched.instances.generate.venus_workload",
-    "seeds": list(SEEDS),
-    "patience (s)": PATIENCE * LEASE,
-    "users' windows": f"those of the first {DAYS} days",
-    "not in the paper": list(OWN),
-}  # fmt: skip
 _figure = figures_of(
-    "ltgf", said, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy,
+    "ltgf", said, cells=_comparison, rows=_rows, facts=_facts, form=LtgfStudy,
+    settings={"not in the paper": list(OWN)},
     conditions=conditions(POLICIES),
 )  # fmt: skip
 fig6 = _figure(
     "fig6", form=Study, conditions=three_jobs, cells=_schedules, rows=seed_means,
     levels=tuple(float(k) for k in range(8)), drawing=pictures.schedules,
-    settings={"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"},
 )  # fmt: skip
-fig9 = _figure(
-    "fig9", cells=_by_lease, steps=(with_ratios,),
-    settings={**_SETTINGS, "lease (s)": list(LEASES)},
-)  # fmt: skip
+fig9 = _figure("fig9", cells=_by_lease, steps=(with_ratios,))
 fig10 = _figure(
     "fig10", levels=LEVELS, cells=_and_without_contention, rows=partial(_rows, curve="rho")
 )

@@ -356,46 +356,14 @@ def _facts(cells: list[FigureCell]) -> dict[str, Any]:
 
 # --- the figures ---------------------------------------------------------------------------------
 
-_SETTINGS: Mapping[str, Any] = {
-    "round (s)": runs.ROUND,
-    "SLO lease (s)": runs.LEASE,
-    "BE lease (s)": runs.BE_LEASE,
-    "offered load": runs.LOAD,
-    "generators": "gangsched.instances.deadlines; nodes of 8 GPUs, as many as come closest to the "
-    "load and hold every gang; lists are by seed",
-    "jobs left out": 0,
-    "UniSched": "starts at every cycle, profilers worth a lease's share of what the job can win, "
-    "epochs with a prior on what jobs save",
-    "profiled": "UniSched in its selector, others for 300 s on min(2, gang) free GPUs; then known",
-    "known": "what users state, epochs too; Themis the truth, UniSched and Optimus estimate epochs",
-    "learned": "from complete jobs",
-    "GENIE and Optimus": "elastic; rigid where it is said",
-    "Chronus": "min(120 s, 30 s per GPU) on at most 16 GPUs of nodes for profiling only",
-    "Themis": "Gavel's program for finish-time fairness",
-    "static profiler": f"{runs.PROFILERS} node",
-    said.WITH_ESTIMATOR: "learning curves and the mean cost of suspensions",
-    said.WITH_SELECTOR: "UniSched that believes the users' epochs, without the cost of suspensions",
-    "not in the paper": list(said.OWN),
-}
 
-
-_figure = figures_of("unisched", said, facts=_facts, settings=_SETTINGS, conditions=conditions)
+_figure = figures_of(
+    "unisched", said, facts=_facts, settings={"not in the paper": list(said.OWN)},
+    conditions=conditions,
+)  # fmt: skip
 _NORMALISED = runs.with_ratios, runs.normalised
-table3 = _figure(
-    "table3", cells=_testbeds, steps=(runs.with_ratios,),
-    settings={
-        **_SETTINGS, "offered load": "as it comes",
-        "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
-        "by seed",
-    },
-)  # fmt: skip
-fig5 = _figure(
-    "fig5", cells=_rewards, levels=MINUTES,
-    settings={
-        "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
-        "first deadline (min)": 60, "BE lease (s)": runs.BE_LEASE,
-    },
-)  # fmt: skip
+table3 = _figure("table3", cells=_testbeds, steps=(runs.with_ratios,))
+fig5 = _figure("fig5", cells=_rewards, levels=MINUTES)
 fig6 = _figure("fig6", cells=partial(_cells, *SCHEDULERS), steps=_NORMALISED)
 fig7 = _figure("fig7", cells=_errors)
 fig8 = _figure(
@@ -403,12 +371,6 @@ fig8 = _figure(
 )
 fig9 = _figure("fig9", cells=partial(_cells, *PARTS), steps=(runs.with_ratios, _without_waits))
 fig10 = _figure("fig10", cells=_selectors, steps=(runs.with_ratios,))
-fig10d = _figure(
-    "fig10d", cells=_queues, timed=True,
-    settings={
-        "generator": "gangsched.instances.deadlines.queue_snapshot, seed 0",
-        "seconds": "wall clock of this machine, the least of 3",
-    },
-)  # fmt: skip
+fig10d = _figure("fig10d", cells=_queues, timed=True)
 fig11 = _figure("fig11", cells=partial(_cells, ALLOCATIONS), steps=_NORMALISED)
 fig12 = _figure("fig12", cells=partial(_cells, BETWEEN), steps=_NORMALISED)

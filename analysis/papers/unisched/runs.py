@@ -17,6 +17,7 @@ from ....instances import Cluster, DeadlineJob, Instance
 from ....instances import deadlines as generators
 from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
+from ....instances.shipped import shipped
 from ....solvers import Fifo
 from ....solvers.information import Profiled
 from ....solvers.policies.gavel.finish_time_fairness import FinishTimeFairness
@@ -48,9 +49,10 @@ from .statements import (
     knows,
 )
 
-ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
-PATIENCE = 21_600  # s
-LOAD = 1.5  # offered
+USUAL = shipped("gangsched.analysis.papers.unisched", "figures")["settings"]
+ROUND, LEASE, BE_LEASE = (USUAL[f"{name} (s)"] for name in ("round", "SLO lease", "BE lease"))
+OVERHEAD, PATIENCE = 25, 21_600  # s
+LOAD = USUAL["offered load"]
 PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would be less than one
 
 
