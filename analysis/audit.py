@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..instances.arrays import Ints
 from ..instances.display import counted, frame, in_doubt, shortened, table_html
 from ..instances.model import Cluster, Job, gpus_by_model
 from .proofs.verify_audit import verify_finding
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "Finding", "audit"]
 
-Ints = NDArray[np.int64]
 SHOWN = 3  #: rows that a finding names
 DAY, HOUR = 86_400, 3_600
 YEAR = 366  #: days after which every clock has been set back

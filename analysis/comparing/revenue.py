@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.irmp.problem import Irmp
+from ...instances.arrays import Floats
 from ...instances.schedule import Schedule, Segment
 from ...solvers.facts import RevenueFacts
 from ...solvers.result import Result
-
-Floats = NDArray[np.float64]
 
 #: how far from equal sums of money may be, relative to all payments or to 1
 TOLERANCE = 1e-9

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, ParameterServerJob, Schedule
-from ...instances.arrays import by_both, by_number
+from ...instances.arrays import Bools, Ints, by_both, by_number
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.packed import PART
@@ -38,8 +38,6 @@ from .segments import (
     sum_entries,
 )
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 MOST_SHOWN = 20
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.check import at_least
 from .run import Floats, Ints, Run
 from .segments import Segments
 from .speeds import models_of
@@ -96,10 +97,7 @@ def model_usage(run: Run, step: int) -> ModelUsage:
 
 def _times(run: Run, step: int, cells: int) -> Ints:
     """The ends of the bins."""
-    if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
-        raise TypeError(f"model_usage: step={step!r} is not an integer")
-    if step < 1:
-        raise ValueError(f"model_usage: step={step} is below 1")
+    at_least("model_usage: step", step, 1)
     if -(-run.now // step) * cells > MOST_PIECES:
         raise ValueError(
             f"model_usage: step={step} gives {-(-run.now // step):,} bins for {cells:,} users by "

@@ -27,6 +27,7 @@ import numpy as np
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.ltgf.round import LtgfRound
 from ...instances import Cluster, Instance, Job, Schedule, Segment, User
+from ...instances.check import at_least
 from ...solvers.ltgf.round import one_round
 from ...solvers.policy import Decision, Information, Ints, Phase, Preempts, Rules, State
 from ...solvers.result import Result, Status, Stop
@@ -260,9 +261,9 @@ class RollingHorizon:
         preempts: Preempts = Preempts.LEASE,
     ) -> None:
         self.problem, self.solver = _label(make_problem), _label(solver)
-        self.window = _integer("window", window, least=1)
-        self.step = _integer("step", step, least=1)
-        self.work_limit = _integer("work_limit", work_limit, least=0)
+        self.window = at_least("rolling horizon: window", window, 1)
+        self.step = at_least("rolling horizon: step", step, 1)
+        self.work_limit = at_least("rolling horizon: work_limit", work_limit, 0)
         self.wall_limit = wall_limit
         self.preempts = Preempts(preempts)
         self._make_problem: MakeProblem = make_problem
@@ -403,14 +404,6 @@ def _plan_of(window: Window, solution: Any, state: State) -> HorizonPlan:
         part = now + row.start * slot, now + row.end * slot
         times.setdefault(int(window.jobs[row.job]), []).append(part)
     return HorizonPlan(times)
-
-
-def _integer(name: str, value: Any, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"rolling horizon: {name}={value!r} is not an integer")
-    if value < least:
-        raise ValueError(f"rolling horizon: {name}={value} is below {least}")
-    return int(value)
 
 
 def _params_of(solver: Solver) -> Any:

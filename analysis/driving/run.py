@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
+from ...instances.arrays import Floats as Floats
+from ...instances.arrays import Ints as Ints
 from ...instances.display import facts_html, frame, shortened
 from ...instances.io import instance_hash
 from ...instances.packed import Packed, Unpacking, in_blocks
 from ...solvers.machine.const import EventKind as EventKind
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class _Columns:

@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
-from ...instances.arrays import by_number
+from ...instances.arrays import Bools, Floats, Ints, by_number
 from ...instances.model import FULL_SPEED, some_jobs
 from ...instances.packed import PART
 from ...instances.remembered import remember, remembered
 from ...solvers.policy import Rules
 from .run import EventKind, Events, Records, Run
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 BEGINS = (EventKind.START, EventKind.PROFILE)
 ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
 MOST = 2**62

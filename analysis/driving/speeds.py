@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...instances import Instance
+from ...instances.arrays import Ints
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
-
-Ints = NDArray[np.int64]
 
 
 def models_of(instance: Instance[Any]) -> tuple[str, ...]:

@@ -118,9 +118,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...instances.arrays import Floats, Ints
 from ...instances.check import at_least
 from ...instances.model import FULL_SPEED
 from ...solvers.ours.configurations import makespan_bound
@@ -130,9 +130,6 @@ from .fast_machine import run
 from .job_prices import MOST_JOBS, job_price_bound
 from .model_prices import model_price_bound
 from .prices import Progress, price_bound
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: dual feasible functions u_k are tried for k = 0 .. MAX_K, and this many of all are kept
 MAX_K, KEPT = 20, 8

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ...instances.arrays import Floats as Floats
+from ...instances.arrays import Ints as Ints
 
 #: duals are rounded down to multiples of 1 / SCALE of the best configuration's worth
 SCALE = 10**9

@@ -9,11 +9,10 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Ints
 from ...instances.compiled import tiered
 
-Ints = NDArray[np.int64]
 Pieces = tuple[Ints, Ints, Ints]
 
 

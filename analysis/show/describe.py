@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Floats, Ints
 from ...instances.model import Instance, Job
 from ..driving.metrics.parts import held_by
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
     from ..driving.run import Run
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Quantiles = tuple[float, ...]
 
 LIMITS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "1 d": 86_400, "6 d": 518_400}  # Table 1

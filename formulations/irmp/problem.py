@@ -89,7 +89,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ...instances.check import integer, set_field
+from ...instances.check import flag, integer, set_field
 from ...instances.display import shortened
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
@@ -276,8 +276,7 @@ class Irmp(Described):
         if self.clock not in CLOCKS:
             raise ValueError(f"Irmp: clock={self.clock!r} is not 'absolute' or 'release'")
         for name in ("optional", "preemptive", "paper_slot_r"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"Irmp: {name}={getattr(self, name)!r} is not True or False")
+            flag(self, "Irmp", name)
         self._check_nodes()
         self._check_jobs()
         users = tuple(user.id for user in self.instance.users) or ("",)

@@ -107,7 +107,7 @@ from math import fsum, gcd, lcm
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from ...instances.check import at_least, integer
+from ...instances.check import at_least, flag, integer, one_of
 from ...instances.display import shortened
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
@@ -294,12 +294,9 @@ class UniSched(Described):
                 f"UniSched: be_lease={self.be_lease} does not divide lease={self.lease}"
             )
         for name, kind in (("allocations", Allocations), ("rounding", Rounding)):
-            if getattr(self, name) not in get_args(kind):
-                names = ", ".join(map(repr, get_args(kind)))
-                raise ValueError(f"UniSched: {name}={getattr(self, name)!r} is not one of {names}")
+            one_of(f"UniSched: {name}", getattr(self, name), get_args(kind))
         for name in ("sr_aware", "lexicographic"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"UniSched: {name}={getattr(self, name)!r} is not True or False")
+            flag(self, "UniSched", name)
 
     def _check_cluster(self) -> None:
         models = sorted({node.model for node in self.instance.cluster.nodes})

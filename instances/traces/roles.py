@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from .names import ROLES, SPANS, named_column, rank_of, worth_of
 from .trace import UNKNOWN
 from .values import (
@@ -54,7 +55,6 @@ from .values import (
 
 __all__ = ["Roles", "find_roles"]
 
-Floats = NDArray[np.float64]
 #: limits that are none
 UNLIMITED = frozenset(("UNLIMITED", "Partition_Limit", "INFINITE", "INVALID"))
 SAMPLED = 2000  #: rows on which readings are compared

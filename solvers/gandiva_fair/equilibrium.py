@@ -20,9 +20,8 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...instances.arrays import Floats
 
 #: share of the way to the boundary that a step goes
 STEP = 0.995

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from ...formulations.gandiva_fair.problem import Aim, GpuMarket, effective_tickets
+from ...instances.arrays import Floats
 from ...instances.schedule import Allocation
 from ..highs import is_optimal, load, new
 from ..history import Entry
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .equilibrium import equilibrium
-
-Floats = NDArray[np.float64]
 
 KIND = "gpu prices"
 #: what results call the solver, by aim

@@ -71,7 +71,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...instances import Cluster, Job, User
-from ...instances.model import check_real
+from ...instances.check import check_real, flag
 from ..policy import Decision, Floats, Preempts, Rules, Session, State
 from .sharing import CompiledSharing, Models, SharingLimits
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
@@ -152,8 +152,7 @@ class GandivaFair:
         check_real("gandiva-fair", "threshold", self.threshold)
         check_real("gandiva-fair", "migration_gain", self.migration_gain, positive=True)
         for name in ("trading", "debt_cap", "normalised", "literal"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise TypeError(f"gandiva-fair: {name}={value!r} is not True or False")
+            flag(self, "gandiva-fair", name)
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
 from ...instances.model import FULL_SPEED
 from .stride_core import StrideOptions
@@ -21,8 +22,6 @@ from .stride_core import StrideOptions
 if TYPE_CHECKING:
     from .limits import SharingLimits
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # as in sharing and stride: compiled code keeps its own globals
 LEAST_SHARE, MEMORY, FINE, STEPS = 1e-3, 10, 1e9, 1e6
 INT, FLOAT = np.int64, np.float64

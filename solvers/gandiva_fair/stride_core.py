@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 STEPS = 1e6  # as in stride: compiled code keeps its own globals
 
 

@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...formulations.gandiva_fair.problem import GpuMarket
+from ...instances.arrays import Floats
 from ...instances.schedule import Allocation
 from ..result import Result, Stop
 from ..signature import solver
 from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
-Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
 #: trades that one call of the compiled loop can return
 BATCH = 1024

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Floats, Ints
 from ...instances.compiled import compiled, inner
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: price rules
 SECOND, SECOND_OF_ALL, MIDPOINT, SELLER, BUYER = range(5)
 #: what the ratios of buyer and seller differ by, at least

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ...formulations.irmp.problem import Irmp
 from ...instances.arrays import Floats
-from ...instances.check import check_real, real, set_field
+from ...instances.check import check_real, flag, real, set_field
 from .response import PS, WORKERS, run_options
 
 RULES = ("total", "slot")
@@ -98,8 +98,7 @@ class AstraeaParams:
         if self.order not in ("user", "index"):
             raise ValueError(f"{owner}: order={self.order!r} is not user or index")
         for name in ("reject_negative", "literal"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{owner}: {name}={getattr(self, name)!r} is not True or False")
+            flag(self, owner, name)
 
 
 def _theta(owner: str, value: Any) -> float:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.arrays import Ints as Ints
 from ...instances.compiled import compiled
 from ...instances.model import FULL_SPEED
-
-Ints = NDArray[np.int64]
 
 
 def record(ints: str, floats: str = "") -> np.dtype[Any]:

@@ -21,15 +21,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...formulations.unisched.problem import covers
+from ...instances.arrays import Ints as Ints
 
 #: numbers of cells of level 0, 1, 2 and 3
 Cells = tuple[int, int, int, int]
 
-Ints = NDArray[np.int64]
 
 #: the policy generator is for gangs of at most so many GPUs
 ENUMERATED = 16

@@ -7,14 +7,11 @@ option of a job that has one already replaces it if it is worth more.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...formulations.unisched.compact import Options, checked_capacity
+from ...instances.arrays import Bools, Floats, Ints
 from ...instances.compiled import compiled
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 def by_density(options: Options, capacity: ArrayLike, first: Bools | None = None) -> Ints:

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Ints
 from ...instances.check import integer, one_of
 from ...instances.model import Job, TargetMetric, check_real
 from ..growing import longer
@@ -38,9 +38,6 @@ from ..information import gaussian_factor
 from ..policy import State
 from .learning_curves import LEAST_POINTS, epochs_at
 from .savings import distribution_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...instances.arrays import Floats
 from ...instances.check import integer
-
-Floats = NDArray[np.float64]
 
 #: fewer points than this say nothing: n - 2 degrees of freedom, and one to tell families apart
 LEAST_POINTS = 4

@@ -22,13 +22,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ...formulations.unisched.compact import Options
 from ...formulations.unisched.problem import UniSched
+from ...instances.arrays import Bools, Ints
 from ...instances.compiled import compiled
 from ...instances.schedule import Schedule
 from .consolidation import consolidated_rows
 from .nodes import Nodes, Request, assign
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 #: the integer program has at most so many variables: jobs times leases
 REPAIRED = 12_000

@@ -59,6 +59,8 @@ from ...formulations.unisched.compact import (
 from ...formulations.unisched.leases import LeasePhase, Rounding
 from ...formulations.unisched.problem import Allocations
 from ...instances import Cluster, Job, User
+from ...instances.arrays import Bools
+from ...instances.arrays import Ints as Ints
 from ...instances.check import flag, integer, one_of
 from ...instances.model import check_real
 from ..growing import longer
@@ -71,8 +73,6 @@ from .nodes import Nodes, Request, assign, beside
 from .prices import one_price
 from .selector import Selector
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Place = Mapping[int, int]
 
 #: order of kinds (SLO, best effort, profilers) among selected jobs of equal laxity, and of the rest

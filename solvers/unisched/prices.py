@@ -29,10 +29,8 @@ from ...formulations.unisched.compact import (
     row_weights,
 )
 from ...formulations.unisched.problem import UniSched
+from ...instances.arrays import Floats, Ints
 from ..result import Bound
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: sums of prices and rewards stay below, in 64 bits
 MOST = 2.0**60

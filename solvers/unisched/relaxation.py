@@ -16,18 +16,14 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ...formulations.unisched.compact import Blocks, Options, blocks_of, used
+from ...instances.arrays import Bools, Floats, Ints
 from ...instances.model import FULL_SPEED
 from ..highs import is_optimal, load, new
 from .density import by_falling_density, held_by_density
 from .prices import best_by_job, costs
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _STATUS = [highspy.HighsBasisStatus(i) for i in range(5)]
 _LOWER, _BASIC, _UPPER = map(int, _STATUS[:3])

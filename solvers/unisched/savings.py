@@ -33,12 +33,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...instances.arrays import Floats
 from ...instances.model import TargetMetric
 from .learning_curves import LEAST_POINTS, TOP, ensemble, epochs_at
-
-Floats = NDArray[np.float64]
 
 #: largest savings of Fig. 1: at the best accuracy, and at 99 % of it
 SAVINGS = (0.22, 0.31)

@@ -32,18 +32,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...formulations.unisched.compact import Options, checked_capacity, compact, corners
+from ...instances.arrays import Bools, Ints
 from ..mip_worker import Program, solve_mip
 from ..result import Bound, Stop
 from .density import by_density, by_value
 from .prices import Prices, best_by_job, best_prices, floor_to_step, plain_number, price_bound
 from .relaxation import Basis, Relaxation, program_of, relaxed
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: options that the linear program takes so far are taken in full
 FULL = 1 - 1e-6

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.unisched.problem import UniSched
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
@@ -35,7 +35,6 @@ __all__ = [
     "opportunity_price",
 ]
 
-Ints = NDArray[np.int64]
 
 TIES = "density falling, then fewer GPUs, then job, deadline, speed falling"
 #: share of a time limit that the selection may use; the rest is for the schedule

@@ -55,6 +55,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ....instances.arrays import Bools, Floats, Ints
+from ....instances.check import flag, integer
 from ....instances.model import MOST_TIME
 from ...policy import Decision, Information, Preempts, State, WrittenStarts
 from ...unisched.deadlines import NEVER, STATED, Deadlines, RunTimes
@@ -192,17 +193,11 @@ class ValueDensity:
 
     def __post_init__(self) -> None:
         for name in ("profiling", "urgency"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"value-density: {name}={value!r} is not an integer")
-            if value < 0:
-                raise ValueError(f"value-density: {name}={value} is below 0")
-            if value > MOST_TIME:
+            integer(self, "value-density", name, least=0)
+            if (value := getattr(self, name)) > MOST_TIME:
                 raise ValueError(f"value-density: {name}={value} is above {MOST_TIME}")
         for name in ("balanced", "hope"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"value-density: {name}={value!r} is not True or False")
+            flag(self, "value-density", name)
 
     @property
     def profiles(self) -> bool:
