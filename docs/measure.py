@@ -30,6 +30,7 @@ PAGES = {
     "baseline": Page("baseline.md", "library", "5 s"),
     "tutorial": Page("tutorial/replay-your-own-trace.md", "replays", "20 s"),
     "policy": Page("how-to/add-a-policy.md", "replays", "20 s"),
+    "questions": Page("how-to/answer-questions-about-a-cluster.md", "replays", "20 s"),
     "benchmarks": Page("benchmarks.md", "speed", "1 min"),
     "philly": Page("philly.md", "replays", "30 s"),
     "results": Page("results.md", "replays", "3 min"),

@@ -48,7 +48,7 @@ TAGGED: dict[str, dict[str, type[Any]]] = {
     "utility": {"linear": jobs.Linear, "power": jobs.Power, "table": jobs.Table},
 }
 #: fields of a job that a hash knows only where they say something: earlier versions had none
-LATER_FIELDS = frozenset(("pod", "after", "limit"))
+LATER_FIELDS = frozenset(("pod", "after", "limit", "queue"))
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
 Dict = dict[str, Any]

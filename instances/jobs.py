@@ -60,6 +60,8 @@ class Job:
         Ids of jobs that have to be finished before it may start.
     limit : int or None
         Seconds of run time that its user asked for, at least 1; it may have run longer.
+    queue : str
+        Queue or partition of the log that it waited in; no policy takes notice of it.
 
     Attributes
     ----------
@@ -105,6 +107,7 @@ class Job:
     pod: int = 0
     after: Sequence[str] = ()
     limit: int | None = None
+    queue: str = ""
 
     has_deadlines: ClassVar[bool] = False
     needs_ps: ClassVar[bool] = False
@@ -120,7 +123,7 @@ class Job:
         owner = f"job {self.id!r}"
         text(self, owner, "id", empty=False)
         integer(self, owner, "gpus", least=1)
-        for name in ("user", "group", "pin"):
+        for name in ("user", "group", "pin", "queue"):
             text(self, owner, name)
         integer(self, owner, "release", least=0)
         if self.work is not None:
@@ -146,6 +149,7 @@ class Job:
             and type(self.after) is tuple
             and not (self.pod or self.after)
             and self.limit is None
+            and type(self.queue) is str
         )
 
     def _check_restrictions(self, owner: str) -> None:

@@ -103,13 +103,16 @@ def test_every_bound_in_the_json_file_can_be_verified(replay: Replay) -> None:
 
 
 def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
-    code, out, err = replay(*TRACE, *TWO)
+    code, out, err = replay(*TRACE, *TWO, "--all")
     assert (code, err) == (0, "")
     text = out.splitlines()
     assert text[0] == "log.csv: 7 jobs on 2 nodes, 8 GPUs"
-    assert text[1] == "- 7 rows read, 7 jobs"
-    assert text[2] == "- log: 7 of the 7 jobs, 0 rejected"
-    assert text[3] == "- 3 users, weight by requested GPUs: a 17, b 12, c 2"
+    assert text[1].startswith("srtf has the shortest mean completion, ")
+    assert [line for line in text if line.startswith("- ")][:3] == [
+        "- 7 rows read, 7 jobs",
+        "- log: 7 of the 7 jobs, 0 rejected",
+        "- 3 users, weight by requested GPUs: a 17, b 12, c 2",
+    ]
     run = drive(expected(), Fifo())
     times, fair = table(out, "certified"), table(out, "least rho")
     assert list(fair) == ["fifo", "srtf", "any policy"]
@@ -138,7 +141,7 @@ def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
 
 def test_no_bound_on_the_screen_is_more_than_is_proven(replay: Replay) -> None:
     for count in (4, 5, 6, 7):
-        _, out, _ = replay(*TRACE, *TWO, "--first", count, "--json", "r.json")
+        _, out, _ = replay(*TRACE, *TWO, "--first", count, "--all", "--json", "r.json")
         bounds = json.loads(Path("r.json").read_text())["bounds"]
         flow, slowdown = table(out, "certified")["any policy"]
         makespan = table(out, "least rho")["any policy"][-1]
@@ -151,7 +154,7 @@ def test_no_bound_on_the_screen_is_more_than_is_proven(replay: Replay) -> None:
 
 def test_a_single_user_has_no_fair_share(drawn: Replay) -> None:
     Path("log.csv").write_text("\n".join(lines([(*row[:3], "a") for row in ROWS])) + "\n")
-    _, out, _ = drawn(*TRACE, *TWO, "--report", "night.html")
+    _, out, _ = drawn(*TRACE, *TWO, "--all", "--report", "night.html")
     assert table(out, "least rho")["fifo"][:2] == ["-", "-"]
     assert "least rho of users: one user, or none, shares with nobody\n" in out
     assert "user-days:" not in out  # there is no such number
@@ -213,7 +216,8 @@ def test_what_is_left_out_might_as_well_not_be_in_the_file(
         data = json.loads(Path("r.json").read_text())
         data["rows"][0].pop("timing")
         notes = data.pop("source")["notes"]
-        found.append((data, notes[1:], out.splitlines()[1]))
+        first = next(line for line in out.splitlines() if line.startswith("- "))
+        found.append((data, notes[1:], first))
     (full, notes, read), (less, fewer, _) = found
     assert full == less
     assert notes == fewer
@@ -396,13 +400,14 @@ def test_without_a_run_there_is_no_report(replay: Replay) -> None:
 
 def below(out: str) -> list[str]:
     """The lines below the last table, without the files that were written."""
-    return [line for line in out.rpartition("\n\n")[2].splitlines() if "written" not in line]
+    lines = out.rpartition("\n\n")[2].splitlines()
+    return [line for line in lines if not line.startswith(("written", "- "))]
 
 
 def test_only_what_matters_is_explained_unless_asked(replay: Replay) -> None:
     for nodes in (2, 9):  # on nine, nobody is in another's way
         args = (*LOG, "--nodes", nodes, "--gpus-per-node", 4, *TWO, "--json", "r.json")
-        short, full = (below(replay(*args, *more)[1]) for more in ((), ("--explain",)))
+        short, full = (below(replay(*args, "--all", *more)[1]) for more in ((), ("--explain",)))
         peaks = [one["value"] for one in json.loads(Path("r.json").read_text())["fairness"][1:]]
         words = [line.partition(":")[0].partition(" (")[0] for line in short]
         peak = "How fair anyone could have been at a peak"
@@ -423,7 +428,7 @@ def test_only_what_matters_is_explained_unless_asked(replay: Replay) -> None:
 
 
 def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
-    given = (*SMALL, "--policies", "fifo", "--seed", 3)
+    given = (*SMALL, "--policies", "fifo", "--seed", 3, "--all")
     short, full = (below(replay(*given, *more)[1]) for more in ((), ("--explain",)))
     words = [line.partition(":")[0].partition(" (")[0] for line in short]
     first = ["any policy that keeps gangs", "best known", "best known reward"]
@@ -448,7 +453,7 @@ def test_the_hash_of_the_instance_stands_wherever_results_do(replay: Replay) -> 
     """On the screen its beginning, as in names of saved instances; in files as a whole."""
     _, out, _ = replay(*TRACE, *TWO, "--json", "r.json", "--save-runs", "runs")
     own = instance_hash(expected())
-    assert out.splitlines()[4] == f"- hash of the instance: {own[:16]}"
+    assert f"\n- hash of the instance: {own[:16]}\n" in out
     assert json.loads(Path("r.json").read_text())["instance_hash"] == own
     assert own in Path("replay.html").read_text()
     assert Path(f"runs/instance-{own[:16]}.json.gz").exists()
@@ -460,7 +465,7 @@ SMALL = ("T40", "--reader", "scenario", "--nodes", 2, "--gpus-per-node", 4)
 
 
 def test_deadlines_have_a_table(replay: Replay) -> None:
-    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3, "--explain")
+    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3, "--all")
     assert code == 0
     instance = Instance(
         Cluster.uniform(nodes=2, gpus_per_node=4), testbed_workload(40, seed=3).jobs
@@ -489,7 +494,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
 def test_no_number_is_cut_on_a_narrow_screen(
     replay: Replay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3)
+    args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3, "--all")
     wide = replay(*args)[1]
     screen = Console(width=60, force_terminal=True, color_system=None, highlight=False)
     monkeypatch.setattr("gangsched.cli.replay.screen.open_console", lambda *_: screen)
@@ -498,14 +503,16 @@ def test_no_number_is_cut_on_a_narrow_screen(
     assert max(map(len, narrow.splitlines())) <= 60
     assert "…" not in narrow
     pattern = r" (?:\S+%|\d\.\d{3,4}|\S+ (?:h|min)) "
-    numbers = [set(re.findall(pattern, out)) for out in (wide, narrow)]
+    texts = (out[out.index("\npolicy") :] for out in (wide, narrow))
+    numbers = [set(re.findall(pattern, out)) for out in texts]
     assert len(numbers[0]) > 20
     assert numbers[0] <= numbers[1]
 
 
 def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> None:
     names = "fifo,chronus,optimus:elastic"
-    code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
+    args = ("--json", "out.json", "--seed", 3, "--all")
+    code, out, _ = replay(*SMALL, "--policies", names, *args)
     assert code == 0
     told = "Information: know what they use of run times when jobs come: optimus:elastic"
     assert f"{told}; profile new jobs first, and pay for it: chronus; do not use" in out
@@ -514,14 +521,14 @@ def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> Non
     assert "suspensions per" in out
     assert "per SLO job" in out
     report = Page(Path("replay.html").read_text("utf-8")).text
-    assert "run times, if used unknown after profiling known" in report
+    assert "run times unknown after profiling known" in report
     data = json.loads(Path("out.json").read_text())
     won = {one["name"]: one["deadlines"]["reward"] for one in data["rows"]}
     best = [name for name in won if won[name] == max(won.values())]
     most = data["bounds"]["elastic reward" if "optimus:elastic" in best else "reward"]["value"]
     said = f"Most reward: {', '.join(best)}, {max(won.values()):,.10g} of at most {most:,.10g}."
     assert said in report
-    assert report.index("Most reward") < report.index("Jobs are complete soonest")
+    assert report.index("Most reward") < report.index("has the shortest mean")
     assert "do not follow the lease" in report
 
 

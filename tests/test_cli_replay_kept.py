@@ -33,7 +33,7 @@ def test_kept_runs_are_taken_only_when_asked_and_when_they_fit(replay: Replay) -
     assert run.instance == expected()
     instance.unlink()  # as 0.1.0 left it
     stamp = [(folder / "run.json").read_bytes() for folder in folders]
-    code, out, _ = replay(*kept, "--resume")
+    code, out, _ = replay(*kept, "--resume", "--all")
     assert code == 0
     assert [(folder / "run.json").read_bytes() for folder in folders] == stamp  # not even rewritten
     assert table(out, "least rho")["fifo"][-1] == f"{run.runtime:.2f} s"

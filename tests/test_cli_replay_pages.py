@@ -1,17 +1,30 @@
 """The pages show what `gangsched replay` prints."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from called import called
 from pages import replays
-from pages.replays import PHILLY, POLICY, README, RESULTS, TUTORIAL, filled, timeless
-from replay_commands import Replay
+from pages.replays import PHILLY, POLICY, QUESTIONS, README, RESULTS, TUTORIAL, filled, timeless
+
+Run = Callable[..., tuple[int, str, str]]
 
 
-def shows_what_is_printed(path: Path, replay: Replay, tables: int = 1) -> None:
-    def run(*command: str) -> str:
-        code, out, err = replay(*command[1:])
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return partial(called, capsys)
+
+
+def shows_what_is_printed(path: Path, command: Run, tables: int = 1) -> None:
+    def run(*words: str) -> str:
+        code, out, err = command(*words)
         assert (code, err) == (0, "")
         return out
 
@@ -24,15 +37,19 @@ def shows_what_is_printed(path: Path, replay: Replay, tables: int = 1) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [TUTORIAL, POLICY], ids=lambda path: path.stem)
-def test_a_page_shows_what_its_command_prints(path: Path, replay: Replay) -> None:
-    shows_what_is_printed(path, replay)
+@pytest.mark.parametrize(
+    ("path", "tables"),
+    [(TUTORIAL, 1), (POLICY, 1), (QUESTIONS, 4)],
+    ids=lambda it: getattr(it, "stem", ""),
+)
+def test_a_page_shows_what_its_commands_print(path: Path, tables: int, command: Run) -> None:
+    shows_what_is_printed(path, command, tables)
 
 
 @pytest.mark.slow
-def test_the_page_of_philly_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
+def test_the_page_of_philly_shows_what_its_command_prints(command: Run, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(PHILLY, replay)
+    shows_what_is_printed(PHILLY, command)
 
 
 def test_the_readme_has_its_first_table() -> None:
@@ -43,9 +60,9 @@ def test_the_readme_has_its_first_table() -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path) -> None:
+def test_the_results_are_what_their_commands_print(command: Run, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(RESULTS, replay, tables=3)
+    shows_what_is_printed(RESULTS, command, tables=3)
 
 
 def test_a_wrong_number_on_a_page_is_seen() -> None:

@@ -121,7 +121,7 @@ class Replayed:
         measures, bounds, compared = metrics.summary(run), found.bounds, compared or run
         alone = {} if found.problem is not None else found.sharing.measures(run)
         if not found.submitted:
-            measures |= {"mean_wait": None, "max_wait": None}
+            measures |= dict.fromkeys(WAITS)
             alone = {n: value for n, value in alone.items() if not n.startswith("user_wait")}
         same = {j for j, _ in run.rejected} == set(found.rejected)
         if found.problem is not None:
@@ -225,6 +225,10 @@ def jobs_of(run: Run) -> list[Job]:
     """Jobs that can run."""
     every = enumerate(run.require_instance().jobs)
     return [job for j, job in every if not run.records.rejected[j]]
+
+
+#: measures that say nothing where a log does not tell when jobs were submitted
+WAITS = ("mean_wait", "p95_wait", "max_wait", "waited_hour")
 
 
 def certified(name: str, value: float | None, bound: Bound | None) -> float | None:

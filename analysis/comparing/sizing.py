@@ -24,7 +24,7 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.display import counted, near
-from ...instances.model import Instance, gpus_by_model
+from ...instances.model import Cluster, Instance, gpus_by_model
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
 from ..driving.drive import drive
@@ -186,11 +186,13 @@ class Sizing:
         """What is proven, and for whom."""
         if not self.target.has_proof:
             return "Bounds are of means over all jobs."
+        wait = "A wait is what a completion takes beyond the run time, restarts counted."
+        if self.impossible < 1:
+            return wait
         method = f" ({self.bound.method}, verified)" if self.bound else ""
         return (
             f"The proof{method} holds for all policies that keep gangs, also for those that "
-            "know all jobs in advance and move them for free. A wait is what a completion takes "
-            "beyond the run time, restarts counted."
+            f"know all jobs in advance and move them for free. {wait}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -322,13 +324,15 @@ def size(
 
 
 def _fits(instance: Instance[Any]) -> bool:
-    """Whether each gang is at most as wide as all GPUs of a model that it can run on."""
-    models = gpus_by_model(instance.cluster)
+    """Whether the cluster has room for each job."""
     kinds = {(job.gpus, job.pin, tuple(job.speeds.items())): job for job in instance.jobs}
-    return all(
-        any(count >= job.gpus and job.speed_on_model(model) for model, count in models.items())
-        for job in kinds.values()
-    )
+    return all(has_room(instance.cluster, job) for job in kinds.values())
+
+
+def has_room(cluster: Cluster, job: Any) -> bool:
+    """Say whether a gang is at most as wide as all GPUs of a model that it can run on."""
+    models = gpus_by_model(cluster)
+    return any(count >= job.gpus and job.speed_on_model(model) for model, count in models.items())
 
 
 def _first(holds: Callable[[int], bool], start: int) -> int:

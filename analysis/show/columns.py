@@ -501,6 +501,8 @@ STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "poli
 JOBS, DEADLINES, TIME = map(_section, ("jobs", "deadlines", "time"))
 FAIRNESS, SHARING, REVENUE = map(_section, ("fairness", "sharing", "revenue"))
 SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING, REVENUE)
+#: keys of what is shown first, of jobs with "deadlines" and of others ("times")
+ANSWERS: Mapping[str, Sequence[str]] = _FILE["answers"]
 
 
 def compared(

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from ...instances.display import counted, in_doubt
 from ...solvers.result import Bound
 from ..comparing.measures import REWARDS
-from ..comparing.replayed import Replay, Replayed
+from ..comparing.replayed import Replay
 from ..driving.run import Run
 from ..driving.speeds import models_of
 from ..driving.waits import REASONS, longest_waits
@@ -45,10 +45,12 @@ from .columns import (
 from .loss_tables import loss_notes, loss_tables
 from .page import Topic
 from .replay_tables import (
+    answer,
     conditions,
     earning_words,
     failures,
     informed,
+    least,
     legend,
     measured,
     trades_line,
@@ -109,8 +111,8 @@ def write_replay_report(
         _jobs(found, (*notes, *failures(found)), rejected),
         *_records(found),
     ]
-    words = _revenue_words(found) if earns else _words(found)
-    page.write_page(path, title, f"{words} {in_doubt(found.doubts)}".rstrip(), topics)
+    words = f"{_revenue_words(found)} {in_doubt(found.doubts)}" if earns else _words(found)
+    page.write_page(path, title, words.rstrip(), topics)
 
 
 def _timed(found: Replay, settings: Markup) -> list[Topic]:
@@ -224,19 +226,9 @@ def _users(found: Replay) -> list[Topic]:
 
 def _words(found: Replay) -> str:
     """Say in plain words what was compared and who did best at what."""
-    text = _ran(found) + _most_reward(found)
+    text = f"{_ran(found)} {answer(found)}"
     done = [row for row in found.rows if row.complete]
-    fastest = _least(done, "mean_completion")
-    if fastest is not None:
-        value = fastest.measures["mean_completion"] or 0.0
-        text += f" Jobs are complete soonest, {duration(value)} after their submission "
-        text += f"on average, with {fastest.name}"
-        times = fastest.ratios.get("flow")
-        if times is not None:
-            text += f", at most {shown_ratio(times)} times what any policy could have reached"
-            text += " that keeps gangs" if found.has_deadlines else ""
-        text += "."
-    fairest = _least(done, "days_below")
+    fairest = least(done, "days_below")
     if fairest is not None and len({row.measures["days_below"] for row in done}) > 1:
         share = 100 * (fairest.measures["days_below"] or 0.0)
         text += f" Users get less than their fair share on the fewest days, {share:.0f} % of them, "
@@ -255,26 +247,6 @@ def _ran(found: Replay) -> str:
         f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
         f"on {counted(len(cluster.nodes), 'node')} with {cluster.gpus:,} GPUs."
     )
-
-
-def _most_reward(found: Replay) -> str:
-    """Say which complete runs won most, and what could be won on the same terms."""
-    won = [
-        (row, row.deadlines["reward"] or 0) for row in found.rows if row.complete and row.deadlines
-    ]
-    most = max((reward for _, reward in won), default=0)
-    if not most:
-        return ""
-    best = [row for row, reward in won if reward == most]
-    text = f" Most reward: {', '.join(row.name for row in best)}, {most:,.10g}"
-    if all(row.ratios["reward"] is not None for row in best):
-        text += f" of at most {_most(found.bounds.get(REWARDS[any(row.elastic for row in best)]))}"
-    return f"{text}."
-
-
-def _least(rows: Sequence[Replayed], measure: str) -> Replayed | None:
-    known = [row for row in rows if row.measures[measure] is not None]
-    return min(known, key=lambda row: row.measures[measure] or 0, default=None)
 
 
 # --- measures ------------------------------------------------------------------------------------

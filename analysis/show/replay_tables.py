@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
 from ...formulations.problem import Sense
-from ...instances.display import counted, shortened
-from ..comparing.measures import MEASURES, KnownSchedule, sense_of, uneven
+from ...instances.display import counted, in_doubt, shortened
+from ..comparing.measures import MEASURES, REWARDS, KnownSchedule, sense_of, uneven
 from ..comparing.replayed import RECORDED, Replay, Replayed, certified
 from .columns import (
+    ANSWERS,
     DEADLINES,
     FAIRNESS,
     POLICY,
@@ -23,7 +24,9 @@ from .columns import (
     Column,
     ColumnTable,
     Limit,
+    column,
     doubted,
+    duration,
     explained,
     floored,
     footnotes,
@@ -39,16 +42,30 @@ if TYPE_CHECKING:
 Limits = dict[str, Limit | str]
 
 
-def tables(found: Replay) -> list[ColumnTable]:
-    """Return what a screen shows: deadlines where there are some, times, fairness, losses."""
-    return [*measured(found), *loss_tables(found)]
+def tables(found: Replay, every: bool = False) -> list[ColumnTable]:
+    """Return what a screen shows: what people ask first, or `every` usual measure, and losses."""
+    first = measured(found) if every or found.problem is not None else answers(found)
+    return [*first, *loss_tables(found)]
+
+
+def answers(found: Replay) -> list[ColumnTable]:
+    """Return one table of waits, completion, its ratio to the bound, and use; or of deadlines."""
+    if not found.rows:
+        return []
+    first, names = (STARRED, "deadlines") if found.has_deadlines else (POLICY, "times")
+    limits: tuple[Limits, ...] = _limits(found, first)
+    if found.has_deadlines:
+        limits = _reward_limits(found, *limits)
+    columns = map(column, ANSWERS[names])
+    known = [c for c in columns if any(c.value(row) is not None for row in found.rows)]
+    return [_measured(found, known, limits, _failed(found), first)]
 
 
 def measured(found: Replay) -> list[ColumnTable]:
     """Return what is measured of each policy, the usual of it."""
     if not found.rows:
         return []
-    failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
+    failed = _failed(found)
     known, bound = _limits(found, POLICY)
     if found.problem is not None:
         if schedule := found.known.get("revenue"):
@@ -72,13 +89,19 @@ def _measured(
     columns: Sequence[Column],
     limits: Sequence[Limits],
     failed: tuple[tuple[str, str], ...] = (),
+    first: Column = POLICY,
 ) -> ColumnTable:
     """Columns of all policies, above those limits that say something of one."""
     if found.doubts:
-        columns = [doubted(column) for column in columns]
-    keys = {column.key for column in columns}
+        columns = [doubted(one) for one in columns]
+    keys = {one.key for one in columns}
     below = tuple(row for row in limits if keys & row.keys())
-    return ColumnTable((POLICY, *columns), found.rows, failed, below)
+    return ColumnTable((first, *columns), found.rows, failed, below)
+
+
+def _failed(found: Replay) -> tuple[tuple[str, str], ...]:
+    """Names of the policies that failed, and how."""
+    return tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
 
 
 def whole_table(found: Replay) -> ColumnTable:
@@ -153,12 +176,71 @@ def _reward_limits(found: Replay, known: Limits, bound: Limits) -> tuple[Limits,
 # --- words ---------------------------------------------------------------------------------------
 
 
+def answer(found: Replay) -> str:
+    """Say which policy does best, how far it is from the best possible, and what the log did."""
+    if found.problem is not None:
+        return in_doubt(found.doubts)
+    done = [row for row in found.rows if row.complete and not row.recorded]
+    best = least(done, "mean_completion")
+    text = _most_reward(found, done)
+    if best is not None:
+        keeps = " that keeps gangs" * found.has_deadlines
+        times = _shortest(best, SAID["answer_bound"], keeps) or SAID["answer_open"]
+        text += SAID["answer"].format(best.name, *_completion(best), times)
+    for row in found.rows:
+        if row.recorded and row.measures["mean_completion"] is not None:
+            times = _shortest(row, SAID["answer_recorded_bound"])
+            text += SAID["answer_recorded"].format(*_completion(row), times)
+    return f"{text} {in_doubt(found.doubts)}".strip()
+
+
+def _completion(row: Replayed) -> tuple[str, str]:
+    """The mean completion of a row, and its mean wait in parentheses, if it is known."""
+    wait = row.measures["mean_wait"]
+    waited = "" if wait is None else SAID["answer_wait"].format(duration(wait))
+    return duration(row.measures["mean_completion"] or 0.0), waited
+
+
+def _shortest(row: Replayed, words: str, *more: str) -> str:
+    """How many times as long as the shortest mean completion, where that is bounded."""
+    times = row.ratios.get("flow")
+    return "" if times is None else words.format(shown_ratio(times), *more)
+
+
+def _most_reward(found: Replay, rows: Sequence[Replayed]) -> str:
+    """Say which complete runs won most, and what could be won on the same terms."""
+    won = [(row, row.deadlines["reward"] or 0) for row in rows if row.deadlines]
+    most = max((reward for _, reward in won), default=0)
+    if not most:
+        return ""
+    best = [row for row, reward in won if reward == most]
+    known = all(row.ratios["reward"] is not None for row in best)
+    bound = found.bounds.get(REWARDS[any(row.elastic for row in best)]) if known else None
+    limit = "" if bound is None else f" of at most {bound.value:,.10g}"
+    names = ", ".join(row.name for row in best)
+    return str(SAID["answer_reward"]).format(names, f"{most:,.10g}", limit)
+
+
+def least(rows: Iterable[Replayed], measure: str) -> Replayed | None:
+    """Return the row that has least of a measure; None where no row has it."""
+    known = [row for row in rows if row.measures[measure] is not None]
+    return min(known, key=lambda row: row.measures[measure] or 0, default=None)
+
+
 def failures(found: Replay) -> list[str]:
     """Return why policies failed, one line each."""
     return [
         f"{one.name} {'is refuted' if one.refuted else 'failed'}: {shortened(one.reason)}"
         for one in found.failed
     ]
+
+
+def brief(found: Replay, *, drawn: str = "", rejected: int = 0) -> list[str]:
+    """Say below what people ask first how the policies were compared, and where more stands."""
+    if found.problem is not None:
+        return legend(found, drawn=drawn, rejected=rejected)
+    settings = str(conditions(found, drawn=drawn, rejected=rejected))
+    return [settings, *loss_notes(found), *remarks(found, briefly=True), SAID["answer_more"]]
 
 
 def legend(
@@ -171,7 +253,7 @@ def legend(
     shown = measured(found)
     words = footnotes(shown)
     if explain:
-        words = explained(column for table in shown for column in table.columns)
+        words = explained(one for table in shown for one in table.columns)
     if found.problem is not None:
         settings = str(conditions(found, drawn=drawn, rejected=rejected))
         words += [SAID["not_compiled"]] * any(run.runtime is None for run in found.runs.values())
@@ -327,7 +409,7 @@ def _restrictions(found: Replay) -> list[str]:
     return [SAID["restrictions"].format(" and ".join(what))] * bool(what)
 
 
-def remarks(found: Replay) -> tuple[str, ...]:
+def remarks(found: Replay, briefly: bool = False) -> tuple[str, ...]:
     """Say what to know about GPU models, about trades and about the log's own schedule."""
     fluid = found.problem is None and not found.fairness
     said = [SAID["models"]] if fluid and uneven(found.instance) else []
@@ -337,7 +419,8 @@ def remarks(found: Replay) -> tuple[str, ...]:
         said.append(SAID["no_limits"].format(", ".join(told)))
     if found.unrecorded:
         said.append(f"No row {RECORDED!r}: {found.unrecorded}.")
-    said += [_recorded(found, row) for row in found.rows if row.recorded]
+    own = [row for row in found.rows if row.recorded]
+    said += [SAID["recorded_briefly"] if briefly else _recorded(found, row) for row in own]
     return (*said, *trades_line(found.runs))
 
 

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
-from ...instances.display import in_doubt
 from ...solvers.io import bound_to_dict
 from ..comparing.comparison import Comparison, Row
 from ..comparing.losses import LossLedger
@@ -21,7 +20,7 @@ from ..comparing.replayed import Replay, Replayed
 from ..comparing.sharing_frontier import SharingFrontier
 from ..comparing.shown import Shown
 from .columns import COMPARED, SECTIONS, ColumnTable, computed
-from .replay_tables import failures, remarks, tables, whole_table
+from .replay_tables import answer, failures, remarks, tables, whole_table
 from .solver_tables import solver_notes, solver_table
 
 # --- the tables, and what stands below them -------------------------------------------------------
@@ -69,13 +68,14 @@ def text(found: Any) -> str:
 @text.register
 def _(found: Replay) -> str:
     below = ["\n".join(notes(found))] if notes(found) else []
-    head = f"Replay: {found.instance.summary()}\n{in_doubt(found.doubts)}".rstrip()
+    head = f"Replay: {found.instance.summary()}\n{answer(found)}".rstrip()
     return "\n\n".join([head, *map(str, shown(found)), *below])
 
 
 def page(found: Shown) -> str:
     """Return what a notebook shows of a result."""
-    lines = (f"<p>{html.escape(note)}</p>" for note in notes(found))
+    said = [answer(found)] if isinstance(found, Replay) else []
+    lines = (f"<p>{html.escape(note)}</p>" for note in filter(None, [*said, *notes(found)]))
     return "".join([*(table._repr_html_() for table in shown(found)), *lines])
 
 

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -468,6 +469,7 @@ class _Rows:
         more: dict[str, Any] = {"pin": self.model[i]} if self.model[i] else {}
         more |= {"pod": self.pod[i]} if self.pod[i] else {}
         more |= {"after": self.after[i]} if self.after[i] else {}
+        more |= {"queue": intern(self._text("queue", i))} if "queue" in self.texts else {}
         more |= {"limit": math.ceil(limit)} if limit is not None and limit >= 1 else {}
         more |= {"rewards": [(int(deadline), REWARD)]} if deadline is not None else {}
         return more | ({"weight": weight} if weight is not None else {})

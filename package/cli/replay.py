@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 
 from .. import screen
-from ..instances.display import in_doubt
 from ..registry import (
     DEDICATED_NOTE,
     EARNING,
@@ -60,7 +59,9 @@ Spread = Annotated[bool, screen.option("replay.spread")]
 Effort = Annotated[str, screen.option("replay.effort")]
 Ledger = Annotated[bool, screen.option("replay.ledger")]
 Waits = Annotated[int | None, screen.option("replay.waits", screen.whole)]
+Every = Annotated[bool, screen.option("replay.all")]
 ByUser = Annotated[bool, screen.option("replay.by-user")]
+ByQueue = Annotated[bool, screen.option("replay.by-queue")]
 SaveRuns = Annotated[Path | None, screen.option("replay.save-runs")]
 Resume = Annotated[bool, screen.option("replay.resume")]
 Report = Annotated[Path, screen.option("report")]
@@ -94,12 +95,14 @@ def replay(
     ledger: Ledger = False,
     waits: Waits = None,
     by_user: ByUser = False,
+    by_queue: ByQueue = False,
     seed: screen.Seed = 0,
     save_runs: SaveRuns = None,
     resume: Resume = False,
     json: screen.Json = None,
     report: Report = Path("replay.html"),
     no_report: screen.NoReport = False,
+    every: Every = False,
     explain: screen.Explain = False,
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
@@ -140,7 +143,8 @@ def replay(
         report=page,
         json=json,
         waits=waits,
-        by_user=by_user,
+        by=[*["user"] * by_user, *["queue"] * by_queue],
+        every=every,
         explain=explain,
     )
 
@@ -264,7 +268,8 @@ def _finish(
     report: Path | None,
     json: Path | None,
     waits: int | None,
-    by_user: bool,
+    by: Sequence[Any],
+    every: bool,
     explain: bool,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
@@ -272,9 +277,9 @@ def _finish(
 
     console = screen.open_console(json)
     explained = found.waits(waits) if waits and found.rows else {}
-    users = user_rows(found) if by_user and found.rows else []
+    users = {one: user_rows(found, one) for one in by if found.rows}
     try:
-        _show(console, source, found, explain)
+        _show(console, source, found, every, explain)
         _show_users(console, found, users)
         _show_waits(console, found, explained)
         _show_commands(console, found, context)
@@ -291,36 +296,39 @@ def _finish(
         raise typer.Exit(screen.EXIT_FAILED)
 
 
-def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
-    from ..analysis.show.replay_tables import failures, legend, tables
+def _show(console: Console, source: Source, found: Any, every: bool, explain: bool) -> None:
+    from ..analysis.show.replay_tables import answer, brief, failures, legend, tables
 
     screen.say(console, source.title, "bold")
-    if found.doubts:
-        screen.say(console, in_doubt(found.doubts), "bold")
+    if said := answer(found):
+        screen.say(console, said, "bold")
+    for table in tables(found, every):
+        console.print()
+        screen.show_table(console, screen.rich_table(table))
+    console.print()
+    if found.rows:
+        left = len(source.rejected) + source.left_out
+        words = partial(legend, explain=explain) if every or explain else brief
+        for line in words(found, drawn=source.drawn, rejected=left):
+            screen.say(console, line, "dim")
     own = [f"hash of the instance: {found.instance_hash[:16]}"] * bool(found.rows)
     for note in (*source.notes, *own, *_left_out(source, found)):
         screen.say(console, f"- {note}", "dim")
-    for table in tables(found):
-        console.print()
-        screen.show_table(console, screen.rich_table(table))
-    if found.rows:
-        console.print()
-        left = len(source.rejected) + source.left_out
-        for line in legend(found, explain, drawn=source.drawn, rejected=left):
-            screen.say(console, line, "dim")
     for line in failures(found):
         screen.say(console, line)
 
 
-def _show_users(console: Console, found: Any, rows: list[dict[str, Any]]) -> None:
-    from ..analysis.show.user_table import MOST_USERS, user_table
+def _show_users(console: Console, found: Any, every: Mapping[Any, list[dict[str, Any]]]) -> None:
+    from ..analysis.show.user_table import MOST_USERS, user_answers, user_table
 
-    if rows:
+    for by, rows in every.items():
         console.print()
-        screen.show_table(console, screen.rich_table(user_table(found, rows)))
-        more = len({row["user"] for row in rows}) - MOST_USERS
+        screen.show_table(console, screen.rich_table(user_table(found, rows, by)))
+        for line in user_answers(rows, by):
+            screen.say(console, line)
+        more = len({row[by] for row in rows}) - MOST_USERS
         if more > 0:
-            screen.say(console, f"{more} more users are in the file of --json", "dim")
+            screen.say(console, f"{more} more {by}s are in the file of --json", "dim")
 
 
 def _show_waits(console: Console, found: Any, waits: Mapping[str, Any]) -> None:
@@ -352,7 +360,9 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     changes |= dict.fromkeys(("json", "save_runs", "report", "waits"), None) | {
         "resume": False,
         "explain": False,
+        "every": False,
         "by_user": False,
+        "by_queue": False,
         "information": KNOWN,  # as the names say
     }
     if variant.free:
@@ -394,7 +404,7 @@ def _write(
     source: Source,
     found: Any,
     waits: Mapping[str, Any],
-    users: list[dict[str, Any]],
+    users: Mapping[Any, list[dict[str, Any]]],
     *,
     report: Path | None,
     json: Path | None,
@@ -404,7 +414,7 @@ def _write(
 
     if json is not None:
         more: dict[str, Any] = {"waits": waits_to_dict(found, waits)} if waits else {}
-        more |= {"users": users} if users else {}
+        more |= {f"{by}s": rows for by, rows in users.items()}
         source.save(json, "replay", found, **more)
     if found.rows and report is not None:
         write_replay_report(report, found, **source.about)

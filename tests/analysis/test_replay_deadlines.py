@@ -74,7 +74,9 @@ def test_data_hold_the_deadlines(found: Replay) -> None:
         assert row["deadlines"] == one.deadlines
         assert row["elastic"] is False
     title, table, *_ = str(found).split("\n\n")
-    assert title == "Replay: 5 jobs on 1 node, 2 GPUs"
+    assert title.startswith(
+        "Replay: 5 jobs on 1 node, 2 GPUs\nMost reward: srtf, 200 of at most 230."
+    )
     head, line, *_ = table.splitlines()
     assert head.startswith("policy       weighted miss rate  reward  certified ratio  complete by")
     assert line.split()[2] == f"{found.rows[0].deadlines['reward']:,.10g}"

@@ -12,6 +12,7 @@ from gangsched.analysis.comparing.measures import MEASURES, SHARING, MeasuredJob
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show.replay_tables import tables
 from gangsched.formulations import SharingIncentive
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
 from gangsched.solvers import Fifo, IsolationArea, SmallestArea
@@ -39,7 +40,7 @@ def test_what_is_measured_is_bounded(effort: Any) -> None:
             assert row.values[f"user_{name}"] >= bound.value
         if effort == "standard":
             assert found.sharing.known[name] >= bound.value
-    text = str(found)
+    text = "\n".join(map(str, tables(found, every=True)))
     assert ("best known" in text.split("user stretch")[1]) == (effort == "standard")
     assert found.to_dict()["users"]["wait"]["value"] == found.sharing.bounds["wait"].value
     assert found.to_dict()["rows"][0]["alone"] == dict(found.rows[0].alone)
@@ -93,7 +94,7 @@ def test_jobs_as_soon_as_alone_and_who_is_not() -> None:
 def test_users_of_many_jobs_stand_apart_where_quotas_are_equal() -> None:
     instance = of_users((1.0, 1.0), 230)
     found = replay(instance, {"fifo": Fifo()})
-    assert "sharing ratio of large users" in str(found)
+    assert "sharing ratio of large users" in str(tables(found, every=True)[-1])
     alone = found.rows[0].alone
     sizes = {u: len(jobs) for u, jobs in SharingIncentive(instance).members.items()}
     assert min(sizes.values()) >= 100

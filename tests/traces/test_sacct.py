@@ -23,9 +23,9 @@ def test_rows_become_jobs(tmp_path: Path) -> None:
     ]
     trace = read_sacct(text(tmp_path / "jobs.txt", NAMES, *rows))
     assert trace.jobs == (
-        Job(id="101_4", gpus=4, user="ann", release=0, work=60),
-        Job(id="102+1", gpus=4, user="ann", release=60, work=86_400),
-        Job(id="100", gpus=4, user="bob", release=90, work=60),
+        Job(id="101_4", gpus=4, user="ann", release=0, work=60, queue="gpu"),
+        Job(id="102+1", gpus=4, user="ann", release=60, work=86_400, queue="gpu"),
+        Job(id="100", gpus=4, user="bob", release=90, work=60, queue="gpu"),
     )
     assert trace.users == (User("ann"), User("bob"))
     assert (trace.name, trace.origin) == ("jobs", "2024-01-05 09:59:00")
