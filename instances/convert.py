@@ -109,6 +109,8 @@ class Conversion(Generic[J]):
         How the jobs were picked and what was done to them, one line each.
     times : LogTimes
         When each job of the instance began and ended by the log.
+    replaced : str
+        Which times of the log were replaced, if some were.
 
     Examples
     --------
@@ -124,6 +126,7 @@ class Conversion(Generic[J]):
     rejected: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     times: LogTimes = LogTimes()
+    replaced: str = ""
 
     def __str__(self) -> str:
         shown = [reason for _, reason in self.rejected[:5]]
@@ -636,7 +639,10 @@ def to_rar_instance(
     )
     name = f"{trace.name}-rar-{count}-{pick}-seed{seed}"
     return Conversion(
-        instance=Instance(cluster, made, users, name=name), rejected=rejected, notes=notes
+        instance=Instance(cluster, made, users, name=name),
+        rejected=rejected,
+        notes=notes,
+        replaced="run times and releases are not the log's",
     )
 
 
@@ -747,7 +753,8 @@ def to_revenue_instance(
     )
     name = f"{trace.name}-revenue-{utility}-{count}x{servers}x{users}-seed{seed}"
     instance = Instance(owned.cluster, made, owned.users, slot=HOUR, name=name)
-    return Conversion(instance=instance, rejected=(), notes=notes), parameters
+    replaced = "run times and utilities are drawn, not the log's"
+    return Conversion(instance=instance, rejected=(), notes=notes, replaced=replaced), parameters
 
 
 def _owners(jobs: Sequence[Job]) -> list[str]:

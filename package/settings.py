@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Never
+from typing import Any, Literal, Never, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from .instances import (
     RingJob,
     User,
 )
-from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
+from .instances.convert import Conversion, to_instance, to_rar_instance, to_revenue_instance
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,37 @@ def rar_ddls_of_trace(
     """RAR-DDLS of the gangs of a trace; their rings are drawn."""
     made = to_rar_instance(trace, cluster, **options)
     return RarDdls(made.instance), made
+
+
+def jobs_of_trace(
+    trace: Any, make: Callable[[Any], P], cluster: Cluster, jobs: int | None, pick: str
+) -> tuple[P, Conversion[Any]]:
+    """A problem of the jobs of a trace as they are."""
+    if pick != "first" and jobs is not None:
+        raise ValueError("--jobs draws a sample, of which times say little: give --first")
+    made = to_instance(trace, cluster, jobs=jobs)
+    return make(made.instance), made
+
+
+def times_of_trace(
+    trace: Any, *, cluster: Cluster, seed: int, jobs: int | None, pick: str
+) -> tuple[CompletionTime, Conversion[Any]]:
+    """Completion times of the jobs of a trace."""
+    return jobs_of_trace(trace, CompletionTime, cluster, jobs, pick)
+
+
+def sharing_of_trace(
+    trace: Any, *, cluster: Cluster, seed: int, jobs: int | None, pick: str
+) -> tuple[SharingIncentive, Conversion[Any]]:
+    """The worst user among those of a trace."""
+    return jobs_of_trace(trace, SharingIncentive, cluster, jobs, pick)
+
+
+def rewards_of_trace(
+    trace: Any, *, cluster: Cluster, seed: int, jobs: int | None, pick: str
+) -> tuple[DeadlineRewards, Conversion[Any]]:
+    """Rewards of the jobs of a trace with deadlines."""
+    return jobs_of_trace(trace, DeadlineRewards, cluster, jobs, pick)
 
 
 def revenue_of_trace(

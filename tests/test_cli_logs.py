@@ -208,3 +208,31 @@ def test_parameters_stand_behind_the_names_of_others(
     code, _, err = called(capsys, "replay", "more.csv", *some[:-3], "own.py:Widest(weight=2)")
     assert code == 2
     assert "unexpected keyword argument 'weight'" in err
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_problems_are_made_of_logs_without_a_word_about_readers(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Times stay those of the log, or the first line says that they do not."""
+    rows = [("a", 0, 60, 2), ("b", 5, 600, 2), ("c", 9, 30, 1)]
+    records = [dict(zip(("id", "submit", "duration", "gpus"), row, strict=True)) for row in rows]
+    table = "\n".join(["id,submit,duration,gpus", *(",".join(map(str, row)) for row in rows)])
+    (folder / "own.csv").write_text(table + "\n")
+    (folder / "own.json").write_text(json.dumps(records))
+    room = "--nodes", 1, "--gpus-per-node", 2
+    more = ("--no-report",) * (command == "compare")
+    first = {}
+    for log in ("own.csv", "own.json"):
+        for problem in ("completion-time", "rar-ddls"):
+            args = (command, log, "--problem", problem, *room, *more, "--json", "r.json")
+            code, out, err = called(capsys, *args)
+            assert (code, err) == (0, "")
+            first[log, problem] = out.splitlines()[0].removeprefix(log)
+    assert set(first.values()) == {
+        ": 3 jobs on 1 node, 2 GPUs",
+        ": 3 jobs on 1 node, 2 GPUs; run times and releases are not the log's",
+    }
+    # c stops a, which has more left, and is alone on its GPU: 90 + 30, then b from 90 on
+    args = ("solve", "own.csv", "--problem", "completion-time", *room, "--solver", "exact")
+    assert f"sum of completion times: {90 + 30 + 690 - 5}\n" in called(capsys, *args)[1]

@@ -20,10 +20,10 @@ from .replay import replay
 from .replayed import Replay
 from .sizing import has_room
 
-__all__ = ["Case", "WhatIf", "at_load", "what_if"]
+__all__ = ["WhatIf", "WhatIfCase", "at_load", "what_if"]
 
 
-class Case(NamedTuple):
+class WhatIfCase(NamedTuple):
     """A cluster and a load, and how the policies did there."""
 
     cluster: str
@@ -37,7 +37,7 @@ class WhatIf:
 
     Parameters
     ----------
-    cases : tuple of Case
+    cases : tuple of WhatIfCase
         In the order of the clusters, each at all loads.
     left_out : int
         Jobs that some cluster has no room for.
@@ -45,7 +45,7 @@ class WhatIf:
         Whether Ctrl-C came: cases that were finished before are here.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[WhatIfCase, ...]
     left_out: int = 0
     interrupted: bool = False
 
@@ -108,7 +108,7 @@ def what_if(
     if not able:
         raise ValueError("what_if: no job fits all clusters")
     kept, left_out = some_jobs(instance, able), len(instance.jobs) - len(able)
-    cases: list[Case] = []
+    cases: list[WhatIfCase] = []
     for name, cluster in clusters.items():
         for load in loads:
             say(f"{name}, load {load:g}")
@@ -122,7 +122,7 @@ def what_if(
             )
             if found.interrupted:
                 return WhatIf(cases=tuple(cases), left_out=left_out, interrupted=True)
-            cases.append(Case(name, load, found))
+            cases.append(WhatIfCase(name, load, found))
     return WhatIf(cases=tuple(cases), left_out=left_out)
 
 

@@ -17,16 +17,21 @@ from ..analysis.show.columns import ratio, shown_bound
 from ..formulations.problem import Sense, goal_of
 from ..instances.display import shortened
 from ..registry import PROBLEMS, READERS, solver, warm_up
-from .source import Source, from_library, listed, load_problem, select_problem
+from .source import Source, from_library, listed, select_problem
 
 Problem = Annotated[str | None, screen.option("problem")]
 TimeLimit = Annotated[float | None, screen.option("time-limit", screen.positive)]
 Named = Annotated[str, screen.argument("instance")]
+LOG_OPTIONS = "reader", "jobs", "utility", "columns", "without", "without-users"
 
 
 def solve(
     instance: Named,
     problem: Problem = None,
+    nodes: screen.Nodes = None,
+    gpus_per_node: screen.GpusPerNode = None,
+    cluster: screen.ClusterFile = None,
+    first: Annotated[int | None, screen.option("compare.first", screen.whole)] = None,
     solver_name: Annotated[str | None, screen.option("solve.solver")] = None,
     seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
@@ -42,7 +47,9 @@ def solve(
     from ..solvers.io import result_to_dict
 
     with screen.reading():
-        source = load_problem(instance, problem)
+        options: dict[str, Any] = dict.fromkeys(LOG_OPTIONS)
+        options |= {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
+        source = select_problem(instance, problem, None, seed, **options | {"first": first})
         name, function = solver(source.stem, solver_name or PROBLEMS[source.stem].compared[0])
         screen.check_output(instance, json, report)
         if backend is not None or option:

@@ -50,11 +50,13 @@ class Source:
     drawn: str = ""  #: which seed drew what
     left_out: int = 0  #: jobs of the log that options leave out
     doubts: tuple[str, ...] = ()  #: what had to be assumed to read the log
+    replaced: str = ""  #: which times of the log were replaced
 
     @property
     def title(self) -> str:
         """Its name and its size."""
-        return f"{self.name}: {summary_of(self.subject)}" + " (in doubt)" * bool(self.doubts)
+        text = f"{self.name}: {summary_of(self.subject)}" + " (in doubt)" * bool(self.doubts)
+        return f"{text}; {self.replaced}" if self.replaced else text
 
     @property
     def about(self) -> dict[str, Any]:
@@ -164,7 +166,8 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
         notes=(*filter(None, [in_doubt(trace.doubts)]), str(trace.report), *made.notes),
         doubts=trace.doubts,
         rejected=made.rejected,
-        drawn="" if seed is None else f"{seed} of what the log lacks",
+        drawn=f"{seed} of what the log lacks" if made.replaced else "",
+        replaced=made.replaced,
         left_out=_left_out(trace),
     )
 
@@ -207,6 +210,8 @@ def select_problem(
         drawn = f"{seed} of the instance"
         return Source(name=f"{key}, seed {seed}", subject=made, stem=stem, drawn=drawn)
     assert source is not None
+    if options["reader"] is None and _is_log(source):
+        options["reader"] = "auto"
     if options["reader"] is None:
         only("an instance; a trace needs --reader", options, ())
         return load_problem(source, problem)
@@ -353,6 +358,21 @@ def _first_jobs(name: str, subject: Any, first: int | None) -> Any:
         return subject
     kept = replace(instance, jobs=among_themselves(instance.jobs[:first], instance.jobs)[0])
     return kept if subject is instance else replace(subject, instance=kept)
+
+
+def _is_log(path: str) -> bool:
+    """Whether a file is no instance or problem: a table, or JSON of records without our header."""
+    from ..instances.io import read_bytes, read_json
+
+    if not Path(path).is_file():
+        return False
+    if ".json" not in Path(path).suffixes and not read_bytes(path, 1).startswith(b"{"):
+        return True
+    try:
+        data = read_json(path)
+    except ValueError:
+        return False
+    return "format" not in data if isinstance(data, dict) else bool(data) and type(data[0]) is dict
 
 
 def _is_saved(path: str) -> bool:
