@@ -51,9 +51,6 @@ class Rule:
         (tables, rules) to what the rule knows beside the machine, a named tuple of arrays.
     longer : callable, optional
         A plan to the same with more room.
-    ask, answer : callable, optional
-        (machine, session, state), which asks the session at a decision, and (machine), compiled,
-        which carries on.
     """
 
     name: str
@@ -67,5 +64,3 @@ class Rule:
     able: Callable[[Any, Any], bool] | None = None
     plan: Callable[[Any, Any], Any] | None = None
     longer: Callable[[Any], Any] | None = None
-    ask: Callable[[Any, Any, Any], None] | None = None
-    answer: Callable[[Any], Any] | None = None

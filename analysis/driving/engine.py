@@ -128,13 +128,8 @@ class Compiled(Simulation):
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
         if self.rule is None:
             return self._advance_python(until, most)
-        if self.deciding:
-            self._ask()
         while True:
             why = self._advance_core(until, most)
-            if why == const.DECIDE:
-                self._ask()
-                return None  # it may take long: let the driver look around
             if why not in (const.ROOM, const.NARROW):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
@@ -182,14 +177,6 @@ class Compiled(Simulation):
             elif why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
         return None
-
-    def _ask(self) -> None:
-        """Let the session say what the rule has to know, and go on."""
-        rule: Any = self.rule  # one that asks
-        self.deciding = True
-        rule.ask(self.machine, self.session, self._state())
-        self.deciding = False
-        rule.answer(self.machine)
 
     def _left_out(self) -> bool:
         """Whether nothing is left but jobs that nobody will start."""

@@ -129,7 +129,7 @@ def test_themis_bids_for_what_is_left_of_a_lease(engine: Literal["compiled", "re
     assert run.records.first.tolist() == [840, 900, 900]
 
 
-def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:
+def test_a_run_on_several_gpu_models_can_be_watched_and_stopped() -> None:
     instance = on_models(contended(0, users=0, nodes=6, size=4), 0)
     seen: list[int] = []
 
@@ -141,7 +141,7 @@ def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:
     with pytest.raises(KeyboardInterrupt) as stopped:
         drive(instance, policy("max-min-fairness")[1], on_progress=stop)
     part = interrupted_run(stopped.value)
-    assert len(seen) > 10
+    assert len(seen) > 5
     assert part is not None
     assert part.checkpoint is not None
     whole = drive(instance, policy("max-min-fairness")[1])

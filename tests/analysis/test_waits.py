@@ -9,13 +9,13 @@ import pytest
 from crowds import crowd
 from gangsched import Cluster, Instance, Job, drive
 from gangsched.analysis.driving import waits
-from gangsched.analysis.driving.idle import fits_somewhere
 from gangsched.analysis.driving.metrics.users import user_fair_time
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.analysis.driving.waits import REASONS, longest_waits
 from gangsched.instances import Schedule, Segment, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo
+from idling import fits_somewhere
 
 POLICIES = ("fifo", "srtf", "ltgf", "tiresias-l", "themis-greedy", "gandiva-fair", "smallest-area")
 RULES = {"round_length": 5, "lease": 20, "overhead": 3}

@@ -13,13 +13,13 @@ from driven import Case, cases
 from few import but, first
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
-from gangsched.analysis.driving.idle import fits_somewhere, idle_while_waiting
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.registry import policy
 from gangsched.solvers.gandiva_fair.policy import GandivaFair, TicketSharing
 from gangsched.solvers.gandiva_fair.stride import effective_tickets
 from gangsched.solvers.policy import Rules, Session
+from idling import fits_somewhere, idle_while_waiting
 from plain_sharing import PlainSharing, best_fit, packed, tickets_by_demand
 
 EXAMPLES = settings().max_examples // 2
@@ -144,12 +144,6 @@ def test_a_look_counts_only_gpus_on_which_the_gang_can_run() -> None:
     run = drive(Instance(Cluster(nodes), jobs), policy("fifo")[1])
     assert idle_while_waiting(run, 900).tolist() == [4, 4, 0, 0]
     assert fits_somewhere(3, [1, 2], [4, 2]) is False
-
-
-def test_a_wrong_step_is_refused() -> None:
-    run = drive(crowd(0), policy("fifo")[1])
-    with pytest.raises(ValueError, match="idle: step=0 is not positive"):
-        idle_while_waiting(run, 0)
 
 
 # --- steps ----------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from ...policy import Decision, Floats, Ints, Preempts, Rule, Rules, State
 from .deficit import BY_DEFICITS
 from .fraction_programs import within
 from .job_fractions import JobFractions
-from .shares import SHARES
 from .time_fractions import Sharing, by_deficit
 from .water_filling import water_filling
 
@@ -103,7 +102,7 @@ class MaxMinOnModels(JobFractions):
         Fractions of the lease in hand, of classes that had jobs when it began.
     """
 
-    rule = SHARES
+    rule: ClassVar[None] = None  # that of the policy is for one model
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         super().__init__(cluster, rules)

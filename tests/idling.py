@@ -1,54 +1,19 @@
 """GPUs that idle while a gang waits that could have them: what work conservation leaves none of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from .run import Ints, Run
-from .speeds import job_speeds, models_of
+from gangsched.analysis.driving.run import Ints, Run
+from gangsched.analysis.driving.speeds import job_speeds, models_of
 
 
 def idle_while_waiting(run: Run, step: int = 900) -> Ints:
-    """Return, every `step` seconds, the GPUs that idle though a gang waits that fits on them.
+    """The GPUs that idle, every `step` seconds, though a gang waits that fits on them as a whole.
 
-    Parameters
-    ----------
-    run : Run
-    step : int
-        Seconds between two looks, from 0 to the end; at rounds, where a policy has just decided.
-
-    Returns
-    -------
-    (looks,) int array
-        Idle GPUs of all models on which a gang that waits fits, in a consolidated place of its
-        whole gang, moving nobody.
-
-    Notes
-    -----
-    From segments alone: who waits has come and is in none of them. Nodes that only profile count
-    too, as what they idle is lost to the jobs that wait. O(segments + looks * nodes *
-    distinct gangs).
-
-    Examples
-    --------
-    A job of 2 GPUs keeps one of 1 from the third: FIFO lets nobody pass the next, which needs 2.
-
-    >>> from gangsched import Cluster, Instance, Job, drive
-    >>> from gangsched.solvers import Fifo
-    >>> jobs = [Job(id=i, gpus=k, work=1800) for i, k in (("a", 2), ("b", 2), ("c", 1))]
-    >>> instance = Instance(Cluster.of_sizes([3]), jobs)
-    >>> idle_while_waiting(drive(instance, Fifo())).tolist()
-    [1, 1, 0, 0]
-    >>> idle_while_waiting(drive(instance, Fifo(blocking=False))).tolist()
-    [0, 0, 0, 0]
+    From segments alone: who waits has come and is in none of them.
     """
-    if step < 1:
-        raise ValueError(f"idle: step={step} is not positive")
-    if run.instance is None:
-        raise ValueError("idle: a run without its instance does not say where gangs fit")
-    instance, rows, schedule = run.instance, run.records, run.schedule
+    instance, rows, schedule = run.require_instance(), run.records, run.schedule
     names = models_of(instance)
     model = np.array([names.index(node.model) for node in instance.cluster.nodes])
     sizes = np.array(run.sizes, dtype=np.int64)
@@ -85,13 +50,7 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
 
 
 def fits_somewhere(gang: int, free: Sequence[int], sizes: Sequence[int]) -> bool:
-    """Return whether a gang has a place: on nodes of one size, all but one of them whole.
-
-    Examples
-    --------
-    >>> fits_somewhere(5, [4, 1, 3], [4, 4, 4]), fits_somewhere(7, [4, 2, 2], [4, 4, 4])
-    (True, False)
-    """
+    """Whether a gang has a place: on nodes of one size, all but one of them whole."""
     nodes = list(zip(free, sizes, strict=True))
     for each in set(sizes):
         whole, rest = divmod(gang, each)
