@@ -327,6 +327,7 @@ class Experiment:
     timed : bool
         Whether seconds are measured: one cell at a time, and each time anew.
     conditions : callable (Study, instances) -> Conditions, optional
+    said : mapping
         Of the study.
     """
 
@@ -348,6 +349,7 @@ class Experiment:
     form: type[Study] = Study
     timed: bool = False
     conditions: ConditionsOf | None = None
+    said: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def takes_trace(self) -> bool:
@@ -400,7 +402,7 @@ class Experiment:
         study = self.form(
             name=self.name, title=self.title, axis=self.axis, measures=self.measures,
             settings=settings, instances=instances, levels=self.levels, rows=rows,
-            drawing=self.drawing or draw, conditions=self.conditions,
+            drawing=self.drawing or draw, conditions=self.conditions, said=self.said,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))
 
@@ -411,7 +413,8 @@ def figures_of(
     """Return what makes a figure of a paper by its name, as figures.toml in its folder has it.
 
     The file has the looks and settings of all figures, what is `usual` in their panels, and of each
-    figure its title, axis, measures, panels and room, and its settings, or those that are changed.
+    figure its title, axis, measures, panels and room, its settings, or those that are changed, and
+    what its statements say.
     Statements are the function of that name; `usual` is what figures have unless they say
     otherwise, its settings beside those of the file.
     """

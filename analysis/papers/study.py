@@ -140,6 +140,9 @@ class Study:
         Draws the picture; not part of the data.
     conditions : callable (Study, instances) -> Conditions, optional
         Under which settings the table of these instances compares.
+    said : mapping of str to str or mapping
+        By a key of its own, what a statement says; with the fields of a :class:`Statement` that are
+        the same whatever the data.
     """
 
     name: str
@@ -153,6 +156,7 @@ class Study:
     statements: tuple[Statement, ...] = ()
     drawing: Callable[[Study], Figure] = field(compare=False, repr=False)
     conditions: ConditionsOf | None = field(default=None, compare=False, repr=False)
+    said: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("measures", "settings", "instances"):

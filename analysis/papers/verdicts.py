@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .study import Agreement, FigureRow, Statement, Study, per_seed
 
@@ -89,39 +89,40 @@ class Place(NamedTuple):
         return {x: value for x, value in found.items() if value is not None}
 
     def say(
-        self, text: str, holds: bool, measured: str, why: str = "", *, own: bool = False
+        self, text: str, holds: bool, measured: str, why: str = "", *, own: bool = False, **of: Any
     ) -> Statement:
-        """Return a statement that holds, or does not because of `why`; ours, or the paper's."""
-        reason = "" if holds else why
-        return Statement(text, self.name, Agreement.of(holds), measured, reason, in_paper=not own)
+        """Return a statement that holds, or does not because of `why`; ours, or the paper's.
 
-    def told(self, text: str, measured: str, why: str = OTHER_JOBS) -> Statement:
+        Its text, a usual `why` and whether it is ours may stand in the figure's table by a key, the
+        text with fields that are given.
+        """
+        said = self.study.said.get(text, {}) if self.study else {}
+        if isinstance(said, str):
+            said = {"text": said}
+        reason, ours = "" if holds else why or said.get("why", ""), own or said.get("ours", False)
+        text = said["text"].format(**of) if said else text
+        return Statement(text, self.name, Agreement.of(holds), measured, reason, in_paper=not ours)
+
+    def told(self, text: str, measured: str, why: str = OTHER_JOBS, **of: Any) -> Statement:
         """Return a number of the paper that nothing here can confirm."""
-        return Statement(text, self.name, Agreement.OPEN, measured, why)
+        return replace(self.say(text, False, measured, why, **of), verdict=Agreement.OPEN)
 
-    def less(
-        self, text: str, measure: str, one: str, other: str, *, why: str = "", own: bool = False
-    ) -> Statement:
+    def less(self, text: str, measure: str, one: str, other: str, **more: Any) -> Statement:
         """Judge whether the one policy has less of a measure than the other, on every seed."""
         small, large = self.of(measure, one, other)
-        return self.compared(text, small, large, self.written[measure], why=why, own=own)
+        return self.compared(text, small, large, self.written[measure], **more)
 
     def compared(
-        self, text: str, small: Sequence[float], large: Sequence[float], write: Write,
-        *, why: str = "", own: bool = False,
-    ) -> Statement:  # fmt: skip
+        self, text: str, small: Sequence[float], large: Sequence[float], write: Write, **more: Any
+    ) -> Statement:
         """Judge "the one is smaller than the other", which must hold for every seed."""
-        measured = f"{write(small)}, {write(large)}"
-        verdict, reason = Agreement.OPEN, SEEDS_DISAGREE
-        if not small or not large:
-            reason = "not all were run"
-        elif list(small) == list(large):
-            reason = EQUAL
-        elif all(a < b for a, b in zip(small, large, strict=True)):
-            verdict, reason = Agreement.AGREES, ""
-        elif all(a >= b for a, b in zip(small, large, strict=True)):
-            verdict, reason = Agreement.DIFFERS, why
-        return Statement(text, self.name, verdict, measured, reason, in_paper=not own)
+        wins = [a < b for a, b in zip(small, large, strict=False)]
+        found = self.say(text, all(wins), f"{write(small)}, {write(large)}", **more)
+        if small and large and list(small) != list(large) and len({*wins}) == 1:
+            return found
+        reason = EQUAL if list(small) == list(large) else SEEDS_DISAGREE
+        reason = reason if small and large else "not all were run"
+        return replace(found, verdict=Agreement.OPEN, why=reason)
 
 
 def each(

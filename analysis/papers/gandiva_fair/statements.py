@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ....instances.heterogeneous import TABLE1
 from ....instances.shipped import shipped
@@ -79,12 +78,9 @@ def fig1(here: Place) -> Iterator[Statement]:
     def gpus(option: str, names: Sequence[str] = "ABC") -> list[float]:
         return [number(here.value(key[option], name)) for name in names]
 
-    def holds(
-        text: str, option: str, due: Sequence[float], why: str = "", own: bool = False
-    ) -> Statement:
+    def holds(text: str, option: str, due: Sequence[float]) -> Statement:
         found = gpus(option)
-        measured = f"A, B, C {_listed(found)}"
-        return here.say(text, all_close(found, due, EXACT), measured, why, own=own)
+        return here.say(text, all_close(found, due, EXACT), f"A, B, C {_listed(found)}")
 
     yield holds("(a): C waits; A and B have 4 GPUs each", "(a)", (4, 4, 0))
     yield holds("(b): one user has 4 GPUs, the other two have 2 each", "(b)", (4, 2, 2))
@@ -92,25 +88,17 @@ def fig1(here: Place) -> Iterator[Statement]:
     yield holds("(c): with equal time slices on a server, C has 4/3 GPUs", "(c)", slices)
     yield holds("(d): A and B have 3 GPUs each, C has 2: fair to users", "(d)", (3, 3, 2))
     jobs = gpus("(d)", ("A1", "A2", "B1", "B2"))
-    yield here.say("(d): one job of A has 2 GPUs, another one 1: not fair to jobs",
-                 [round(x, 4) for x in sorted(jobs)] == [1, 1, 2, 2], _listed(jobs))  # fmt: skip
-    yield holds(
-        "Gandiva_fair allocates GPUs as in (d)", "(d')", (3, 3, 2),
-        "in (d) the loads (2) of the servers are 1.25 and 0.75, so that a job migrates; then three "
-        "jobs share one server and two have the other",
-    )  # fmt: skip
-    yield holds(
-        "it does if no job migrates", "(d'')", (3, 3, 2),
-        "effective tickets, 3, 3 and 2, give C 1.6 to 1.7 GPUs on a server with two other jobs; "
-        "printed tickets give it 2", own=True,
-    )  # fmt: skip
+    uneven = [round(x, 4) for x in sorted(jobs)] == [1, 1, 2, 2]
+    yield here.say("not fair to jobs", uneven, _listed(jobs))
+    yield holds("allocated", "(d')", (3, 3, 2))
+    yield holds("if nobody migrates", "(d'')", (3, 3, 2))
     yield holds("(e): A and B have 3 GPUs each, C has 2", "(e)", (3, 3, 2))
     jobs = gpus("(e)", ("A1", "A2", "B1", "B2"))
     even = all_close(jobs, [1.5] * 4, EXACT)
     yield here.say("(e): each job of A and B has 1.5 GPUs", even, _listed(jobs))
-    moves = {option: number(here.value(key[option], "moves")) for option in ("(d)", "(e)")}
-    yield here.say("(e) needs migrations, (d) none", moves["(d)"] == 0 < moves["(e)"],
-                 f"(d) {moves['(d)']:.0f}, (e) {moves['(e)']:.0f} in 24 quanta")  # fmt: skip
+    none, some = (number(here.value(key[option], "moves")) for option in ("(d)", "(e)"))
+    measured = f"(d) {none:.0f}, (e) {some:.0f} in 24 quanta"
+    yield here.say("(e) needs migrations, (d) none", none == 0 < some, measured)
 
 
 @each()
@@ -127,16 +115,12 @@ def fig2(here: Place) -> Iterator[Statement]:
         if idle > EXACT else
         "three users share the first server and two the second one, and nobody moves",
     )  # fmt: skip
-    yield here.say("no GPU idles", idle <= EXACT, f"{idle:.2f} idle",
-                   "gangs of 1, 2, 2, 4 and 4 share a server: 1 and 2 leave a GPU")  # fmt: skip
-    equal = max(shares[:3]) <= min(shares[:3]) * (1 + CLOSE)
-    yield here.say("A, B and C have equal shares", equal, listed,
-                   "narrow gangs more often fit on GPUs that would idle")  # fmt: skip
+    yield here.say("no idle GPU", idle <= EXACT, f"{idle:.2f} idle")
+    yield here.say("equal shares", max(shares[:3]) <= min(shares[:3]) * (1 + CLOSE), listed)
     wide = next(row for row in rows if row.curve and row.values["gang"] == 8)
     runs = [value for value in wide.curve if value]
-    yield here.say("the 8-GPU job runs on both servers in the same quantum",
-                   bool(runs) and set(runs) == {3.0},
-                   f"{len(runs)} of {len(wide.curve)} quanta")  # fmt: skip
+    measured = f"{len(runs)} of {len(wide.curve)} quanta"
+    yield here.say("both servers", bool(runs) and set(runs) == {3.0}, measured)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -152,27 +136,21 @@ def table2(study: Study) -> Iterator[Statement]:
         here = Place(study, scheme)
         exact = column(scheme, "exact")
         printed = list(PRINTED_SHARES[BACKFILL])
-        yield here.say(
-            "backfilling gives about 72, 37 and 12 % of the time",
-            all_close(exact, printed), _listed(exact, " %"),
-            "no GPU idles here, but what is printed adds up to "
-            f"{sum(p * g for p, g in zip(printed, GANGS, strict=True)) / 4:.1f} % of the server",
-        )  # fmt: skip
-        yield here.say("it is unfair to jobs with 4 GPUs", exact[-1] < 50 / 3 - EXACT,
-                     f"{exact[-1]:.1f} % where 16.7 % are fair",
-                     "they get their part, and those with 1 GPU less than theirs")  # fmt: skip
+        total = sum(p * g for p, g in zip(printed, GANGS, strict=True)) / 4
+        why = f"no GPU idles here, but what is printed adds up to {total:.1f} % of the server"
+        yield here.say("backfilling", all_close(exact, printed), _listed(exact, " %"), why)
+        measured = f"{exact[-1]:.1f} % where 16.7 % are fair"
+        yield here.say("unfair to wide jobs", exact[-1] < 50 / 3 - EXACT, measured)
     drawn = Place(study, LOTTERY)
     exact, spread, long = (column(LOTTERY, m) for m in ("drawn", "spread", "long"))
-    yield drawn.say("it is fairer than backfilling",
-                 max(abs(a - b) for a, b in zip(exact, column(STRIDE, "exact"), strict=True))
-                 < abs(column(BACKFILL, "exact")[-1] - 50 / 3), _listed(exact, " %"))  # fmt: skip
+    off = max(abs(a - b) for a, b in zip(exact, column(STRIDE, "exact"), strict=True))
+    fairer = off < abs(column(BACKFILL, "exact")[-1] - 50 / 3)
+    yield drawn.say("it is fairer than backfilling", fairer, _listed(exact, " %"))
     short, longer = (f"standard deviations {_listed(own, ' points')}" for own in (spread, long))
     yield drawn.say("it is unbalanced over 100 intervals", max(spread) > 3, short)
     yield drawn.say("it is fair over 1,000 intervals", max(long) < 2, longer)
-    exact = column(STRIDE, "exact")
-    yield Place(study, STRIDE).say("66.7, 33.3 and 16.7 % in 6 intervals",
-                                   all_close(exact, FAIR_TIME, 1e-5),
-                                   _listed(exact, " %"))  # fmt: skip
+    exact, text = column(STRIDE, "exact"), "66.7, 33.3 and 16.7 % in 6 intervals"
+    yield Place(study, STRIDE).say(text, all_close(exact, FAIR_TIME, 1e-5), _listed(exact, " %"))
 
 
 def table3(study: Study) -> Iterator[Statement]:
@@ -199,24 +177,17 @@ def table3(study: Study) -> Iterator[Statement]:
         holds = all(a >= b * least for a, b in pairs) and min(gains[0], gains[2]) > 0
         yield Place(study, name).say(text, holds, _listed(gains, " %"))
     part = number(study.value(TRADED, ALL, "captured"))
-    yield traded.say(
-        "overall efficiency is maximised", total(TRADED) >= total(LP) * (1 - EXACT),
-        f"{total(TRADED):.2f} of at most {total(LP):.2f}, {100 * part:.1f} % of the surplus",
-        "C pays 5 K80s for what A would sell for 1.25, and has none left after four trades",
-    )  # fmt: skip
+    measured = f"{total(TRADED):.2f} of at most {total(LP):.2f}, {100 * part:.1f} % of the surplus"
+    yield traded.say("efficiency", total(TRADED) >= total(LP) * (1 - EXACT), measured)
     bound = number(study.value(LP, ALL, "bound"))
-    text = "no division with everybody at its fair share or above has a larger total"
-    yield Place(study, LP).say(text,
-                 close(total(LP), bound, 1e-9), f"{total(LP):.2f}, proven {bound:.2f}",
-                 own=True)  # fmt: skip
+    measured = f"{total(LP):.2f}, proven {bound:.2f}"
+    yield Place(study, LP).say("largest total", close(total(LP), bound, 1e-9), measured)
     best, got = (min(a / b for a, b in zip(values(n), before, strict=True))
                  for n in (MAX_MIN, TRADED))  # fmt: skip
-    yield Place(study, MAX_MIN).say("everybody can gain as much as the least does", best > got,
-                 f"{100 * (best - 1):.1f} % each, {100 * (got - 1):.1f} % by trading",
-                 own=True)  # fmt: skip
+    measured = f"{100 * (best - 1):.1f} % each, {100 * (got - 1):.1f} % by trading"
+    yield Place(study, MAX_MIN).say("equal gains", best > got, measured)
     same = all_close(values(NASH), values(TRADED), 1e-6)
-    yield Place(study, NASH).say("the competitive equilibrium is what trading gives", same,
-                 _listed(values(NASH)), own=True)  # fmt: skip
+    yield Place(study, NASH).say("equilibrium", same, _listed(values(NASH)))
 
 
 @each()
@@ -227,19 +198,15 @@ def surplus(here: Place) -> Iterator[Statement]:
         return [number(here.value(rule, measure, x)) for x in here.xs]
 
     second, least, worst = (of("second", measure) for measure in ("mean", "least", "worst"))
-    yield here.say("trading maximises efficiency", min(second) > 1 - EXACT,
-                   f"{_listed(second)} of the surplus, at least {min(least):.2f}",
-                   "prices above the seller's ratio leave buyers without slow GPUs")  # fmt: skip
+    measured = f"{_listed(second)} of the surplus, at least {min(least):.2f}"
+    yield here.say("efficiency", min(second) > 1 - EXACT, measured)
     gains = _listed([100 * (w - 1) for w in worst], " %")
-    yield here.say("who gains least has its fair share or more, on average",
-                   min(worst) >= 1 - 1e-9, f"gains {gains}")  # fmt: skip
+    yield here.say("who gains least", min(worst) >= 1 - 1e-9, f"gains {gains}")
     half, all_bids = of("midpoint"), of("second-of-all")
     more = [a > b for a, b, x in zip(half, second, here.xs, strict=True) if x >= 10]
-    yield here.say("halfway prices capture more than second prices, of ten users and more",
-                   all(more), f"{_listed(half)} and {_listed(second)}", own=True)  # fmt: skip
-    yield here.say("who has no slow GPUs left must not set the price",
-                   all(a < b for a, b in zip(all_bids, second, strict=True)),
-                   f"{_listed(all_bids)} where it does", own=True)  # fmt: skip
+    yield here.say("halfway", all(more), f"{_listed(half)} and {_listed(second)}")
+    fewer = all(a < b for a, b in zip(all_bids, second, strict=True))
+    yield here.say("bids without GPUs", fewer, f"{_listed(all_bids)} where it does")
 
 
 # --- GPUs over time -------------------------------------------------------------------------------
@@ -256,35 +223,30 @@ def _rows(here: Place, name: str) -> dict[int, FigureRow]:
     return {row.x: row for row in rows if row.x is not None}
 
 
-def _near(
-    here: Place, text: str, phase: int, due: Due, within: float = CLOSE, why: str = "",
-    own: bool = False,
-) -> Statement:  # fmt: skip
+def _near(here: Place, text: str, phase: int, due: Due, within: float = CLOSE) -> Statement:
     """Judge "these users have these GPUs in this phase"."""
     held, missed = [], False
     for name, printed in due.items():
         row = _rows(here, name).get(phase)
         if row is None:
-            return replace(missing(here, text), in_paper=not own)
+            return missing(here, text)
         gpus, share = (number(row.values[m]) for m in ("gpus", "ideal"))
         missed |= not close(gpus, share if printed is None else printed, within)
         held.append(f"{name} {gpus:.2f}" + f" (ideal {share:.2f})" * (printed is None))
-    return here.say(text, not missed, ", ".join(held), why, own=own)
+    return here.say(text, not missed, ", ".join(held))
 
 
-def _ends(here: Place, text: str, names: Sequence[str], due: float, why: str = "") -> Statement:
+def _ends(here: Place, text: str, names: Sequence[str], due: float) -> Statement:
     """Judge "jobs of these users complete after so many hours", by when few are left."""
     found = [[number(here.value(n, m)) for m in ("busy", "end")] for n in names]
     measured = ", ".join(f"few left at {busy:.2f} h, none at {end:.2f} h" for busy, end in found)
-    return here.say(text, all(close(busy, due) for busy, _ in found), measured, why)
+    return here.say(text, all(close(busy, due) for busy, _ in found), measured)
 
 
-def _all_used(
-    here: Place, text: str, gpus: int, phases: slice = slice(None), why: str = ""
-) -> Statement:
+def _all_used(here: Place, text: str, gpus: int, phases: slice = slice(None)) -> Statement:
     """Judge "nearly all GPUs are used"."""
     total = [number(row.values["gpus"]) for row in _rows(here, ALL).values()][phases]
-    return here.say(text, bool(total) and min(total) > 0.95 * gpus, _listed(total), why)
+    return here.say(text, bool(total) and min(total) > 0.95 * gpus, _listed(total))
 
 
 @each()
@@ -311,13 +273,9 @@ def fig5(here: Place) -> Iterator[Statement]:
 def fig6(here: Place) -> Iterator[Statement]:
     """Judge section 5.3's first experiment."""
     names = [p for p in here.study.policies if p != ALL and not p.endswith(", ideal")]
-    few = "a job of 4 GPUs and three of 1 on a server take turns, so that each has 1/2 and not 3/5"
-    text = "each class of users has close to its fair share"
-    yield _near(here, text, 1, dict.fromkeys(names), 0.1, few)
-    text = "after the 8-GPU jobs the others have their fair share of all"
-    yield _near(here, text, 2, dict.fromkeys(names[:-1]), 0.1, few)
-    text = "in total close to 48 GPUs are used, with momentary dips only"
-    yield _all_used(here, text, 48, slice(2), "not all servers have gangs that pack")
+    yield _near(here, "classes", 1, dict.fromkeys(names), 0.1)
+    yield _near(here, "after the 8-GPU jobs", 2, dict.fromkeys(names[:-1]), 0.1)
+    yield _all_used(here, "in use", 48, slice(2))
 
 
 @each()
@@ -326,9 +284,7 @@ def fig7(here: Place) -> Iterator[Statement]:
     each_third = dict.fromkeys(THREE, 64 / 3)
     yield _near(here, "each user has about 21.3 GPUs", 1, each_third, 0.1)
     yield _any_bin(here)
-    why = "no GPU idles, and what wide gangs leave goes to narrower ones"
-    text = "after about an hour jobs of User3 start finishing"
-    yield _ends(here, text, ("User3",), 1, why)
+    yield _ends(here, "User3 first", ("User3",), 1)
     both = {"User1": 32, "User2": 32}
     yield _near(here, "then User1 and User2 have 32 GPUs each on average", 2, both, 0.1)
     yield _ends(here, "jobs of User1 are complete after about four hours", ("User1",), 4)
@@ -338,10 +294,9 @@ def fig7(here: Place) -> Iterator[Statement]:
 
 def _any_bin(here: Place) -> Statement:
     """What users have in ten minutes, while all three are there."""
-    text = "each user has its share in any ten minutes"
     row = _rows(here, "User1").get(1)
     if row is None:
-        return missing(here, text)
+        return missing(here, "any ten minutes")
     until = number(row.values["until"]) - 1 / 12
     found = [
         gpus
@@ -350,10 +305,8 @@ def _any_bin(here: Place) -> Statement:
         for hour, gpus in zip(here.study.levels, r.curve, strict=True)
         if hour <= until
     ]
-    return here.say(text, all(close(g, 64 / 3, 0.1) for g in found),
-                    f"{min(found):.1f} to {max(found):.1f} GPUs",
-                    "all jobs begin with the same pass, and one of User2 runs in one of 24 quanta",
-                    own=True)  # fmt: skip
+    measured = f"{min(found):.1f} to {max(found):.1f} GPUs"
+    return here.say("any ten minutes", all(close(g, 64 / 3, 0.1) for g in found), measured)
 
 
 def _model(here: Place) -> str:
@@ -374,13 +327,11 @@ def _without_trading(here: Place) -> Iterator[Statement]:
     first, second, later = {
         "V100": (3, 4, "4"), "P100": (6, 8, "8"), "K80": (16, 64 / 3, "21.3")
     }[model]  # fmt: skip
-    few = "many jobs of one length end in this time, each within a quantum, and its GPUs idle in it"
     text = f"four users have equal shares: {first} {model}s"
     yield _near(here, text, 1, dict.fromkeys(users, first), 0.1)
     text = f"after User1 three users have equal shares: about {later} {model}s"
     yield _next_hour(here, text, second)
-    text = "and keep them until one of them has few jobs left"
-    yield _near(here, text, 2, dict.fromkeys(users[1:], second), 0.1, few, own=True)
+    yield _near(here, "kept", 2, dict.fromkeys(users[1:], second), 0.1)
 
 
 def _next_hour(here: Place, text: str, due: float) -> Statement:
@@ -411,15 +362,13 @@ def fig11(here: Place) -> Iterator[Statement]:
         yield missing(here, text)
         return
     listed = ", ".join(f"{user} {value:.1f}" for user, value in gpus.items())
-    yield here.say(text, any(not close(v, due, 0.25) for v in gpus.values()),
-                   f"{listed}; fair {due:.0f} each")  # fmt: skip
+    apart = any(not close(v, due, 0.25) for v in gpus.values())
+    yield here.say(text, apart, f"{listed}; fair {due:.0f} each")
     rows = (r for r in here.study.rows if r.instance == here.name and r.policy in gpus)
     curves = [row.curve for row in rows if row.curve]
     starts = [curve[0] for curve in curves]
-    yield here.say("users start with roughly their fair share",
-                   all(close(v, due, 0.25) for v in starts),
-                   f"{_listed(starts)} in the first ten minutes",
-                   "profiles are complete after two quanta, and trades begin then")  # fmt: skip
+    measured = f"{_listed(starts)} in the first ten minutes"
+    yield here.say("start", all(close(v, due, 0.25) for v in starts), measured)
     peak = max(map(max, curves))
     text = "single users have more GPUs of a model than without trades"
     yield here.say(text, peak > 1.25 * due * 4 / 3, f"{peak:.1f} at most")
@@ -435,10 +384,8 @@ def fig8(study: Study) -> Iterator[Statement]:
         for row in study.rows
         if row.x == 1 and "gain" in row.values
     }
-    text = "net performance improves or remains the same"
-    why = "its shares are worth as much as before, but gangs do not pack"
     for user, gain in gains.items():
-        yield Place(study, user).say(text, gain >= -1, f"{gain:+.1f} %", why)
+        yield Place(study, user).say("net performance", gain >= -1, f"{gain:+.1f} %")
     text = "User1 and User4 gain about 30 % by trading"
     whys = {
         "User1": "User2 and User3 run the same training, so the second bid is User1's own",
@@ -462,11 +409,8 @@ def _guaranteed(study: Study) -> Iterator[Statement]:
             rate = float(study.instances[row.instance]["mini-batches a second on a K80"])
             due = _worth(SUPER if row.instance == "User4" else RESNET)
             found = number(row.values["trading"]) / rate
-            yield Place(study, row.instance).say(
-                "it gets what its fair share is worth", close(found, due, 0.01)
-                or found > due, f"{found:.1f} K80s of {due:.1f}",
-                "some GPUs that it owns idle, or others use them: gangs do not pack", own=True,
-            )  # fmt: skip
+            gets = close(found, due, 0.01) or found > due
+            yield Place(study, row.instance).say("worth", gets, f"{found:.1f} K80s of {due:.1f}")
 
 
 def _worth(speeds: Mapping[str, float]) -> float:
@@ -491,9 +435,8 @@ def _dip(study: Study) -> Iterator[Statement]:
     usual, after = sum(before) / len(before), max(curve[low:])
     holds = curve[low] < 0.95 * usual and after > 1.03 * curve[low]
     hour = study.levels[four[low]]
-    yield here.say(text, holds,
-                 f"K80s that would do as much: {usual:.0f} before, {curve[low]:.0f} at {hour:.1f} "
-                 f"h, {after:.0f} after")  # fmt: skip
+    measured = f"{usual:.0f} before, {curve[low]:.0f} at {hour:.1f} h, {after:.0f} after"
+    yield here.say(text, holds, f"K80s that would do as much: {measured}")
 
 
 def _by_shares(study: Study) -> Iterator[Statement]:
@@ -505,16 +448,11 @@ def _by_shares(study: Study) -> Iterator[Statement]:
     fair = [_worth(speeds) for speeds in (RESNET, RESNET, RESNET, SUPER)]
     most = sum(f * g for f, g in zip(fair, gain["largest total"], strict=True)) / 100
     need = 0.3 * (fair[0] + fair[3])
-    yield here.say(
-        "by the speeds of Table 1, User1 and User4 can gain 30 % both", need <= most,
-        f"they need {need:.1f} K80s, and all users can gain {most:.1f} at most",
-        "no division with everybody at its fair share or above has a larger total", own=True,
-    )  # fmt: skip
-    yield here.say(
-        "by its shares User1 gains 30 %", gain["second price"][0] >= 25,
-        f"{gain['second price'][0]:+.1f} % at second prices, {gain['seller price'][0]:+.1f} % at "
-        "the seller's", "as above: only at the price that Section 3.4 rejects", own=True,
-    )  # fmt: skip
+    measured = f"they need {need:.1f} K80s, and all users can gain {most:.1f} at most"
+    yield here.say("30 % both", need <= most, measured)
+    second, seller = (gain[f"{rule} price"][0] for rule in ("second", "seller"))
+    measured = f"{second:+.1f} % at second prices, {seller:+.1f} % at the seller's"
+    yield here.say("30 % by shares", second >= 25, measured)
 
 
 def fig9(study: Study) -> Iterator[Statement]:
@@ -523,28 +461,23 @@ def fig9(study: Study) -> Iterator[Statement]:
     entries = [row for row in study.rows if row.instance == here.name]
     prices = [number(row.values["price"]) for row in entries]
     undone = [row for row in entries if number(row.values["price"]) < 0]
-    yield here.say("a multitude of trades is made, some are undone: negative rates",
-                 0 < len(undone) < len(prices),
-                 f"{len(prices) - len(undone)} entries made, {len(undone)} undone")  # fmt: skip
+    measured = f"{len(prices) - len(undone)} entries made, {len(undone)} undone"
+    yield here.say("made and undone", 0 < len(undone) < len(prices), measured)
     between = [
         number(r.values["low"]) - EXACT <= abs(p) <= number(r.values["high"]) + EXACT
         for r, p in zip(entries, prices, strict=True)
     ]
-    text = "rates lie between what the fast GPU is worth to the seller and to the buyer"
-    yield here.say(text, bool(entries) and all(between),
-                 f"{sum(between)} of {len(between)} entries", own=True)  # fmt: skip
+    measured = f"{sum(between)} of {len(between)} entries"
+    yield here.say("between", bool(entries) and all(between), measured)
     first = [int(row.x or 0) for row in undone]
     few = [number(r.values["busy"]) for r in study.rows if r.instance == "departures"]
     if first and few:
         hour = min(first) / 3600
         measured = f"first at {hour:.2f} h, few jobs of a user are left from {min(few):.2f} h on"
-        departed = "trades are undone when jobs or users depart"
-        yield here.say(departed, hour >= min(few) - 0.25, measured)
+        yield here.say("departures", hour >= min(few) - 0.25, measured)
     wrong = [f"{when} {rate:.2f}" for when, fast, buyer, slow, seller, rate in PRINTED_LOG
              if not _possible(fast, buyer, slow, seller, rate)]  # fmt: skip
-    yield here.say(f"printed {text}", not wrong, f"not at {', '.join(wrong)}",
-                 "User1 to User3 run the same training and cannot gain by trading with each other, "
-                 "and a V100 is worth 1.87 K80s to User4", own=True)  # fmt: skip
+    yield here.say("printed", not wrong, f"not at {', '.join(wrong)}")
 
 
 def _possible(fast: str, buyer: str, slow: str, seller: str, rate: float) -> bool:
