@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 
-from ..study import Agreement, Statement, Study
+from ..study import Statement, Study
 from ..verdicts import Place, Write, each, mean
 
 UNISCHED, CHRONUS, EDF = "UniSched", "Chronus", "EDF"
@@ -145,8 +146,7 @@ def table3(study: Study) -> Iterator[Statement]:
             here, before = _at(study, many), _at(study, few)
             miss, jct = ([p.by_seed(PAYING, m) for p in (before, here)] for m in ("miss", "jct"))
             yield here.compared("More jobs have a higher R^slo", miss[0], miss[1], percent)
-            yield here.compared("More jobs have a smaller mean JCT", jct[1], jct[0], minutes,
-                                why="all wait longer")  # fmt: skip
+            yield here.compared("smaller JCT", jct[1], jct[0], minutes)
 
 
 def _testbed(here: Place) -> Iterator[Statement]:
@@ -154,33 +154,26 @@ def _testbed(here: Place) -> Iterator[Statement]:
     for measure, what, unit in (("miss", "R^slo", "%"), ("jct", "mean JCT", "min")):
         own = here.by_seed(PAYING, measure)
         span = f" ({min(own):.1f} to {max(own):.1f} by seed)" if own else ""
-        yield here.told(f"{what} of {simulated[measure]} {unit} (simulator)",
-                        WRITTEN[measure](own) + span)  # fmt: skip
+        text = f"{what} of {simulated[measure]} {unit} (simulator)"
+        yield here.told(text, WRITTEN[measure](own) + span)
     last = here.study.instances[here.name].get("mean last deadline (min)")
     if last:
-        yield here.say(
-            f"Jobs in time have a mean JCT below the printed {simulated['jct']} min: that is "
-            "more than the mean of their last deadlines", max(last) < simulated["jct"],
-            f"last deadlines {minutes(last)} after submission", own=True,
-        )  # fmt: skip
+        due, measured = simulated["jct"], f"last deadlines {minutes(last)} after submission"
+        yield here.say("in time", max(last) < due, measured, jct=due)
     yield from _profiling(here)
-    yield here.less("UniSched that knows run times misses less if leases are of 2 minutes "
-                    "instead of 10", "miss", BRISK, KNOWN, own=True)  # fmt: skip
+    yield here.less("brisk", "miss", BRISK, KNOWN)
     for information, terms in EQUAL_TERMS.items():  # between EDF and the other baselines
-        own_label = knows(UNISCHED, information)
+        own_label, edf = (knows(policy, information) for policy in (UNISCHED, EDF))
         for policy in ("GENIE", "Hydra", "Optimus"):
-            yield here.less(f"UniSched misses less than {policy}: {terms}", "miss", own_label,
-                            knows(policy, information), own=True)  # fmt: skip
-        yield here.less(f"EDF that decides every minute misses less than UniSched: {terms}", "miss",
-                        knows(EDF, information), own_label, own=True)  # fmt: skip
+            other = knows(policy, information)
+            yield here.less("ahead", "miss", own_label, other, policy=policy, terms=terms)
+        yield here.less("EDF", "miss", edf, own_label, terms=terms)
 
 
 def _profiling(here: Place) -> Iterator[Statement]:
     """What profiling takes, among jobs that are short against the wait for it."""
-    yield here.less("UniSched misses less if a profiler is worth what the job can still win "
-                    "instead of 1", "miss", PAYING, PRINTED_REWARD, own=True)  # fmt: skip
-    yield here.less("UniSched misses more than if it knew run times", "miss", KNOWN, PAYING,
-                    own=True)  # fmt: skip
+    yield here.less("stakes", "miss", PAYING, PRINTED_REWARD)
+    yield here.less("profiling", "miss", KNOWN, PAYING)
 
 
 # --- Fig. 5 --------------------------------------------------------------------------------------
@@ -191,36 +184,26 @@ def fig5(here: Place) -> Iterator[Statement]:
     """Judge the reward functions."""
     curve = {row.policy: row.curve for row in here.study.rows}
     every = [value for values in curve.values() for value in values]
-    yield here.say("Rewards are between 0 and 100", min(every) >= 0 and max(every) <= 100,
-                 f"{min(every):g} to {max(every):g}")  # fmt: skip
+    within = min(every) >= 0 and max(every) <= 100
+    yield here.say("Rewards are between 0 and 100", within, f"{min(every):g} to {max(every):g}")
     profiler, best = curve["profiler"], curve["best effort"]
-    yield here.say("A profiler is worth 1, whenever it ends", set(profiler) == {1.0},
-                 f"{min(profiler):g} to {max(profiler):g}")  # fmt: skip
-    yield here.say("A profiler is worth more than any best-effort job",
-                 min(profiler) > max(best), f"best effort at most {max(best):.3g}")  # fmt: skip
+    measured = f"{min(profiler):g} to {max(profiler):g}"
+    yield here.say("A profiler is worth 1, whenever it ends", set(profiler) == {1.0}, measured)
+    measured = f"best effort at most {max(best):.3g}"
+    yield here.say("profiler", min(profiler) > max(best), measured)
     products = [
         value * minute for value, minute in zip(best, here.study.levels, strict=True) if minute
     ]
-    yield here.say(
-        "A best-effort job is worth the reciprocal of its remaining time",
-        max(products) - min(products) < 1e-9,
-        f"reward times minutes: {min(products):.2f} to {max(products):.2f}",
-        "that has no unit, and exceeds a profiler's 1 where it is below 1 of its unit; here "
-        "tau / (tau + remaining time), which falls likewise and is below 1",
-    )  # fmt: skip
-    strict, soft = (sorted(set(curve[kind]), reverse=True) for kind in ("strict SLO", "soft SLO"))
-    yield here.say("A strict SLO job is worth 100 up to its deadline, then 0",
-                 strict == [100, 0], ", ".join(f"{value:g}" for value in strict))  # fmt: skip
-    yield here.say("A soft SLO job is worth 100, 80, 50, 20, then 0 (Section IV-B)",
-                 soft == [100, 80, 50, 20, 0],
-                 ", ".join(f"{value:g}" for value in soft))  # fmt: skip
+    measured = f"reward times minutes: {min(products):.2f} to {max(products):.2f}"
+    yield here.say("reciprocal", max(products) - min(products) < 1e-9, measured)
+    soft = sorted({*curve["soft SLO"]}, reverse=True)
+    for kind, due in (("strict", [100, 0]), ("soft", [100, 80, 50, 20, 0])):
+        found = sorted({*curve[f"{kind} SLO"]}, reverse=True)
+        yield here.say(kind, found == due, ", ".join(f"{value:g}" for value in found))
     small, unit = min(value for value in soft if value), profiler[0]
     many = int(small / unit) + 1
-    yield here.say(
-        "1 to 100: newly submitted and best-effort jobs do not impact SLO jobs' deadlines",
-        not unit, f"{many} times {unit:g} against {small:g}",
-        f"rewards add up: {many} profilers outweigh the last deadline of a soft job",
-    )  # fmt: skip
+    why = f"rewards add up: {many} profilers outweigh the last deadline of a soft job"
+    yield here.say("1 to 100", not unit, f"{many} times {unit:g} against {small:g}", why)
 
 
 # --- Fig. 6 --------------------------------------------------------------------------------------
@@ -244,9 +227,8 @@ def fig6(study: Study) -> Iterator[Statement]:
     for here in places:
         yield from _profiling(here)
         for information, terms in EQUAL_TERMS.items():
-            yield here.less(f"EDF misses less than UniSched: {terms}", "miss",
-                            knows(EDF, information), knows(UNISCHED, information),
-                            own=True)  # fmt: skip
+            edf, own = (knows(policy, information) for policy in (EDF, UNISCHED))
+            yield here.less("EDF", "miss", edf, own, terms=terms)
 
 
 def _of(here: Place, measure: str, group: Iterable[str], information: str) -> list[list[float]]:
@@ -259,17 +241,14 @@ def _miss_rates(here: Place, information: str) -> Iterator[Statement]:
     (own,) = _of(here, "miss", [UNISCHED], information)
     aware, learning = (_of(here, "miss", group, information) for group in (DEADLINE, LEARNING))
     within = [value - 1 for value in own]  # "almost the best": here within a point
-    yield here.compared(f"UniSched: (almost) the least R^slo (here: least + 1 point): {terms}",
-                        within, least(*aware, *learning),
-                        lambda v: percent(own if v is within else v))  # fmt: skip
+    write = lambda v: percent(own if v is within else v)  # noqa: E731
+    yield here.compared("least", within, least(*aware, *learning), write, terms=terms)
     worst = most(*aware)
     ahead = [p for p, v in zip(LEARNING, learning, strict=True) if v and fmean(v) < fmean(worst)]
     why = f"of {' and '.join(ahead)}: preemption, in favour of short jobs, whose slack is the least"
-    text = f"Every deadline-aware baseline misses less than every DL scheduler: {terms}"
-    yield here.compared(text, worst, least(*learning), percent, why=why)
+    yield here.compared("aware", worst, least(*learning), percent, why=why, terms=terms)
     if here.name.endswith("SLO"):
-        yield here.compared(f"GENIE misses less than 3Sigma and Hydra: {terms}", aware[1],
-                            least(aware[0], aware[2]), percent)  # fmt: skip
+        yield here.compared("GENIE", aware[1], least(aware[0], aware[2]), percent, terms=terms)
         yield here.compared(f"UniSched misses less than GENIE: {terms}", own, aware[1], percent)
     printed = "1.17 to 4.82" if "SLO" in here.name else "0.95 to 2.77"
     text = f"Deadline-aware baselines miss {printed} times as much as UniSched: {terms}"
@@ -283,16 +262,11 @@ def _families(study: Study, kind: str, information: str) -> Iterator[Statement]:
     names = [f"{kind}_{family}" for family in ("SLO", "MIX1", "MIX2")]
     if not set(names) <= set(study.instances):
         return
-    own, terms, both = (
-        knows(UNISCHED, information),
-        EQUAL_TERMS[information],
-        _at(study, f"{kind}_*"),
-    )
+    own, terms = knows(UNISCHED, information), EQUAL_TERMS[information]
+    both = _at(study, f"{kind}_*")
     slo, mix1, mix2 = (_at(study, name).by_seed(own, "miss") for name in names)
-    text = f"Best-effort jobs lower R^slo: MIX1 below SLO (UniSched): {terms}"
-    yield both.compared(text, mix1, slo, percent)
-    text = f"Soft deadlines lower R^slo: MIX2 below MIX1 (UniSched): {terms}"
-    yield both.compared(text, mix2, mix1, percent)
+    yield both.compared("MIX1", mix1, slo, percent, terms=terms)
+    yield both.compared("MIX2", mix2, mix1, percent, terms=terms)
 
 
 def _no_winner(study: Study, places: Sequence[Place], information: str) -> Statement:
@@ -301,24 +275,19 @@ def _no_winner(study: Study, places: Sequence[Place], information: str) -> State
         found = zip(DEADLINE, _of(here, "miss", DEADLINE, information), strict=True)
         known = {policy: fmean(own) for policy, own in found if own}
         best[here.name] = min(known, key=lambda p: known[p]) if known else "none"
-    return _at(study, "MIX").say(
-        "There is no clear winner among 3Sigma, Hydra and GENIE (least R^slo): "
-        f"{EQUAL_TERMS[information]}", len({*best.values()}) > 1,
-        ", ".join(f"{name} {own}" for name, own in best.items()),
-    )  # fmt: skip
+    listed = ", ".join(f"{name} {own}" for name, own in best.items())
+    terms = EQUAL_TERMS[information]
+    return _at(study, "MIX").say("no winner", len({*best.values()}) > 1, listed, terms=terms)
 
 
 def _latencies(here: Place, information: str) -> Iterator[Statement]:
     terms = EQUAL_TERMS[information]
     (own,) = _of(here, "latency", [UNISCHED], information)
     aware, learning = (_of(here, "latency", group, information) for group in (DEADLINE, LEARNING))
-    yield here.compared(f"UniSched: the least best-effort latency: {terms}", own,
-                        least(*aware, *learning), minutes)  # fmt: skip
-    yield here.compared("UniSched: less best-effort latency than the deadline-aware baselines: "
-                        f"{terms}", own, least(*aware), minutes)  # fmt: skip
+    yield here.compared("latency", own, least(*aware, *learning), minutes, terms=terms)
+    yield here.compared("less latency", own, least(*aware), minutes, terms=terms)
     if here.name.startswith("H"):
-        text = f"Optimus has less best-effort latency than UniSched on Helios: {terms}"
-        yield here.compared(text, learning[0], own, minutes)
+        yield here.compared("Optimus", learning[0], own, minutes, terms=terms)
     for group, printed, label in ((aware, "1.66 to 4.02", "Deadline-aware baselines"),
                                   (learning, "1.18 to 3.11", "DL schedulers")):  # fmt: skip
         text = f"{label} have {printed} times UniSched's best-effort latency: {terms}"
@@ -330,16 +299,14 @@ def _densities(here: Place, information: str) -> Iterator[Statement]:
     for policy in (UNISCHED, *others):
         means = here.along(knows(policy, information), "miss")
         if len(means) == len(here.xs):
-            yield here.say(
-                f"{policy}: a higher density raises R^slo: {terms}",
-                all(a < b for a, b in pairwise(means.values())),
-                ", ".join(f"{x}: {m:.2f}" for x, m in means.items()) + " %",
-            )  # fmt: skip
+            rises, text = all(a < b for a, b in pairwise(means.values())), "a higher density raises"
+            listed = ", ".join(f"{x}: {m:.2f}" for x, m in means.items()) + " %"
+            yield here.say(f"{policy}: {text} R^slo: {terms}", rises, listed)
     for x in here.xs:
         for measure, what in (("miss", "R^slo"), ("latency", "best-effort latency")):
             own, *rest = _of(here.at(x), measure, (UNISCHED, *others), information)
-            yield here.compared(f"UniSched: the least {what} at density {x} %: {terms}", own,
-                                least(*rest), WRITTEN[measure])  # fmt: skip
+            text = f"UniSched: the least {what} at density {x} %: {terms}"
+            yield here.compared(text, own, least(*rest), WRITTEN[measure])
             if measure == "miss":
                 spans.append(f"{x}: {factors(own, rest)}")
     text = f"(c) The others miss 1.18 to 2.67 times as much as UniSched: {terms}"
@@ -366,17 +333,13 @@ def fig7(here: Place) -> Iterator[Statement]:
             text = f"The error falls as more epochs are seen (more than a point up: no){more}"
             yield here.say(text, falls, ", ".join(f"{x}: {e:.0f}" for x, e in along.items()) + " %")
         limit = here.value(MAXIMUM, "mean", here.xs[-1]) or 0.0
-        yield here.say("At the end it is less than half of that of the users' epochs",
-                       2 * errors[-1] < limit, f"{errors[-1]:.0f} and {limit:.0f} %",
-                       own=True)  # fmt: skip
+        yield here.say("end", 2 * errors[-1] < limit, f"{errors[-1]:.0f} and {limit:.0f} %")
         return
     for kind, measure in (("SLO", "slo_error"), ("best-effort", "be_error")):
         if own := here.by_seed(UNISCHED, measure):
-            yield Statement(
-                f"{kind} jobs: in the middle of training the mean error is within 10 %", here.name,
-                Agreement.of(max(own) <= 10), percent(own),
-                "speeds are exact here: what is left are epochs and suspensions",
-            )  # fmt: skip
+            found = here.say("middle", max(own) <= 10, percent(own), kind=kind)
+            why = "speeds are exact here: what is left are epochs and suspensions"
+            yield replace(found, why=why)
 
 
 @each(WRITTEN)
@@ -387,8 +350,8 @@ def fig8(here: Place) -> Iterator[Statement]:
         text = "SLO jobs have 2 to 6 suspensions on average"
         yield here.say(text, 2 <= fmean(own) <= 6, mean(own))
     if own and best:
-        yield here.less("SLO jobs are suspended more than best-effort jobs", "suspensions",
-                        "best effort", "SLO")  # fmt: skip
+        text = "SLO jobs are suspended more than best-effort jobs"
+        yield here.less(text, "suspensions", "best effort", "SLO")
 
 
 # --- Fig. 9 --------------------------------------------------------------------------------------
@@ -407,27 +370,19 @@ def fig9(here: Place) -> Iterator[Statement]:
 
 
 def _joint_parts(here: Place) -> Iterator[Statement]:
-    wait = "a static profiler has its nodes whatever is queued; in the selector profilers compete "
-    wait += "with deadlines, so that new jobs wait where GPUs are short"
-    yield here.less("(a) Joint profiling: less R^slo than with a static profiler", "miss",
-                    UNISCHED, STATIC, why=wait)  # fmt: skip
-    yield here.less("(a) Joint profiling: a shorter longest wait (printed: 840 s against 2,105 s)",
-                    "longest_wait", UNISCHED, STATIC, why=wait)  # fmt: skip
+    for measure in ("miss", "longest_wait"):
+        yield here.less(measure, measure, UNISCHED, STATIC)
     own, users, careful = here.of("metric_miss", UNISCHED, MAXIMUM, CAREFUL)
     half = "the estimate is a median, too short for every other job, and late is worse than early; "
     half += "the 90 % quantile has "
     less = careful and all(a < b for a, b in zip(careful, own, strict=False))
-    yield here.less("(b) Epochs estimated: less R^slo of jobs with a target metric", "metric_miss",
-                    UNISCHED, MAXIMUM, why=half + percent(careful) if less else "")  # fmt: skip
+    why = half + percent(careful) if less else ""
+    yield here.less("metric_miss", "metric_miss", UNISCHED, MAXIMUM, why=why)
     reduced = [b - a for a, b in zip(own, users, strict=True)]
     yield here.told("(b) ... by 0.7 to 5.1 points", mean(reduced, " points"))
-    for text, one, other, ours in (
-        ("... and less without a prior, as the paper estimates them", ENSEMBLE, MAXIMUM, False),
-        ("A prior on what jobs save: less R^slo than without", UNISCHED, ENSEMBLE, True),
-        ("... and less where the 90 % quantile is estimated", CAREFUL, MAXIMUM, True),
-        ("... and less where the true epochs are known", TRUE, MAXIMUM, True),
-    ):
-        yield here.less(f"(b) {text}", "metric_miss", one, other, own=ours)
+    for one, other in ((ENSEMBLE, MAXIMUM), (UNISCHED, ENSEMBLE), (CAREFUL, MAXIMUM),
+                       (TRUE, MAXIMUM)):  # fmt: skip
+        yield here.less(one, "metric_miss", one, other)
 
 
 def _over_factors(here: Place, policy: str, measure: str) -> list[float]:
@@ -439,9 +394,8 @@ def _over_factors(here: Place, policy: str, measure: str) -> list[float]:
 def _noise(here: Place) -> Iterator[Statement]:
     means = here.along(UNISCHED, "miss")
     if {0, 20, 100} <= set(means):
-        yield here.say("(d) Robust to noise below 40 % (here: at 20 % at most a third more R^slo, "
-                       "+ 1 point)", means[20] <= means[0] * 4 / 3 + 1,
-                       ", ".join(f"{x}: {m:.2f}" for x, m in means.items()) + " %")  # fmt: skip
+        listed = ", ".join(f"{x}: {m:.2f}" for x, m in means.items()) + " %"
+        yield here.say("robust", means[20] <= means[0] * 4 / 3 + 1, listed)
         none, much = (here.by_seed(UNISCHED, "miss", x) for x in (0, 100))
         yield here.compared("(d) Noise of 100 % raises R^slo", none, much, percent, own=True)
 
@@ -454,17 +408,13 @@ def fig10(here: Place) -> Iterator[Statement]:
     """Judge lease length, objective and size of the linear program."""
     if here.name == QUEUE:
         gaps = here.along(UNISCHED, "gap").values()
-        yield here.say("(d) At every size the choice is within 1 % of the proven bound",
-                       max(gaps) <= 1, ", ".join(f"{g:.3g}" for g in gaps) + " %",
-                       own=True)  # fmt: skip
+        yield here.say("gap", max(gaps) <= 1, ", ".join(f"{g:.3g}" for g in gaps) + " %")
     elif "lease" in here.name:
         yield from _leases(here)
     else:
-        yield here.less("(b) Maximising the reward: less R^slo than only a feasible solution",
-                        "miss", UNISCHED, FEASIBLE)  # fmt: skip
+        yield here.less("miss", "miss", UNISCHED, FEASIBLE)
         if any(here.of("latency", UNISCHED)):
-            yield here.less("(c) Maximising the reward: slightly more best-effort latency",
-                            "latency", FEASIBLE, UNISCHED)  # fmt: skip
+            yield here.less("latency", "latency", FEASIBLE, UNISCHED)
 
 
 def _leases(here: Place) -> Iterator[Statement]:
@@ -484,27 +434,18 @@ def _leases(here: Place) -> Iterator[Statement]:
     for policy, more in ((UNISCHED, ""), (GRID, "; jobs start at multiples of the lease only")):
         wide = {x: fmean(v) for x in (10, 30) if (v := here.by_seed(policy, "miss", x))}
         if len(wide) == 2:
-            yield here.say(
-                f"(a) Between 10 and 30 min the difference is small (here: 1 point){more}",
-                abs(wide[30] - wide[10]) <= 1,
-                ", ".join(f"{x}: {v:.2f}" for x, v in wide.items()) + " %",
-                "jobs wait half a lease on average before they begin" if more else "",
-                own=bool(more) or "MIX2" not in here.name,
-            )  # fmt: skip
+            small = abs(wide[30] - wide[10]) <= 1, f"10: {wide[10]:.2f}, 30: {wide[30]:.2f} %"
+            why = "jobs wait half a lease on average before they begin" if more else ""
+            own = bool(more) or "MIX2" not in here.name
+            yield here.say("10 and 30", *small, why, own=own, more=more)
     for x in (5, 60):
         changes = [_change(here, policy, x) for policy in (UNISCHED, FREE, PRINTED_ROUNDING)]
         known = [change for change in changes if change is not None]
         if known == changes:
-            yield Statement(
-                f"(a) Of the change from 10 to {x} min, part is suspensions, part the rounding of "
-                "leases", here.name, Agreement.OPEN,
-                "{:+.2f} points; {:+.2f} where suspensions are free; {:+.2f} with the printed "
-                "rounding".format(*known),
-                "the paper does not separate them", in_paper=False,
-            )  # fmt: skip
-    yield here.at(60).less(
-        "(a) The printed rounding of leases has a higher R^slo at 60 min", "miss", UNISCHED,
-        PRINTED_ROUNDING, own=True)  # fmt: skip
+            parts = "{:+.2f} points; {:+.2f} where suspensions are free; {:+.2f} with the printed "
+            why = "the paper does not separate them"
+            yield here.told("change", f"{parts}rounding".format(*known), why, x=x)
+    yield here.at(60).less("printed rounding", "miss", UNISCHED, PRINTED_ROUNDING)
 
 
 def _change(here: Place, policy: str, x: int) -> float | None:
@@ -519,8 +460,8 @@ def fig10d(here: Place) -> Iterator[Statement]:
     parts = [here.along(UNISCHED, measure) for measure in ("options_seconds", "cold_seconds")]
     seconds = {x: sum(part[x] for part in parts) for x in here.xs}
     at = max(seconds, key=lambda x: (seconds[x], x))
-    yield here.say("The selector takes less than 10 s (960 GPUs, a commercial solver)",
-                   seconds[at] < 10, f"at most {seconds[at]:.2g} s, on {at} GPUs")  # fmt: skip
+    text = "The selector takes less than 10 s (960 GPUs, a commercial solver)"
+    yield here.say(text, seconds[at] < 10, f"at most {seconds[at]:.2g} s, on {at} GPUs")
 
 
 # --- Figs. 11 and 12 -----------------------------------------------------------------------------
@@ -534,34 +475,27 @@ def fig11(whole: Place) -> Iterator[Statement]:
         here = whole.at(x)
         own, tight = here.of("miss", UNISCHED, "consolidated")
         gains[x] = [b - a for a, b in zip(own, tight, strict=True)]
-        yield here.less(f"Joint optimisation: less R^slo than consolidation, {x} % hostile",
-                        "miss", UNISCHED, "consolidated")  # fmt: skip
-        yield here.less(f"... and less best-effort latency, {x} % hostile", "latency", UNISCHED,
-                        "consolidated")  # fmt: skip
+        for measure in ("miss", "latency"):
+            yield here.less(measure, measure, UNISCHED, "consolidated", x=x)
     means = {x: fmean(own) for x, own in gains.items() if own}
     if len(means) > 1:
         first, *_, last = means.values()
-        yield whole.say("The gap in R^slo grows with the share (first to last)", last > first,
-                        ", ".join(f"{x}: {m:+.2f}" for x, m in means.items())
-                        + " points")  # fmt: skip
+        listed = ", ".join(f"{x}: {m:+.2f}" for x, m in means.items()) + " points"
+        yield whole.say("gap", last > first, listed)
 
 
 def fig12(study: Study) -> Iterator[Statement]:
     """Judge UniSched against Chronus and its parts."""
-    wait = "Chronus profiles on nodes of its own; UniSched's new jobs wait for leases of SLO "
-    wait += "jobs to end"
     yield from _printed_reductions(study)
     for name in study.instances:
         here = _at(study, name)
-        for parts, why in ((UNISCHED, wait), (WITH_ESTIMATOR, ""), (WITH_SELECTOR, wait)):
-            yield here.less(f"{parts}: less R^slo than Chronus", "miss", parts, CHRONUS, why=why)
-        yield here.less("The Estimator lowers R^slo more than the Selector", "miss", WITH_ESTIMATOR,
-                        WITH_SELECTOR)  # fmt: skip
+        for parts in (UNISCHED, WITH_ESTIMATOR, WITH_SELECTOR):
+            yield here.less(parts, "miss", parts, CHRONUS)
+        yield here.less("Estimator", "miss", WITH_ESTIMATOR, WITH_SELECTOR)
         for parts, text in ((WITH_SELECTOR, "Selector"), (WITH_ESTIMATOR, "Estimator")):
             yield here.less(f"The {text} lowers best-effort latency", "latency", parts, CHRONUS)
         if name == "P_MIX2":
-            yield here.less("Chronus has less best-effort latency than UniSched", "latency",
-                            CHRONUS, UNISCHED)  # fmt: skip
+            yield here.less("latency", "latency", CHRONUS, UNISCHED)
 
 
 def _printed_reductions(study: Study) -> Iterator[Statement]:
@@ -574,15 +508,15 @@ def _printed_reductions(study: Study) -> Iterator[Statement]:
         if found:
             less = {name: chronus - own for name, (own, chronus) in found.items()}
             top = max(less, key=lambda name: less[name])
-            yield mix.told(f"{parts}: less R^slo than Chronus by {printed}",
-                           f"up to {less[top]:.2f} points, in {top}")  # fmt: skip
+            text = f"{parts}: less R^slo than Chronus by {printed}"
+            yield mix.told(text, f"up to {less[top]:.2f} points, in {top}")
     for parts, kind, printed in ((WITH_ESTIMATOR, "H", "up to 1.73 times Chronus's, Helios"),
                                  (WITH_SELECTOR, "", "1.04 to 1.66 times Chronus's")):  # fmt: skip
         found = _pairs(study, parts, "latency")
         ratios = [c / own for name, (own, c) in found.items() if name.startswith(kind) and own]
         if ratios:
-            yield mix.told(f"{parts}: best-effort throughput of {printed}",
-                           f"{min(ratios):.2f} to {max(ratios):.2f} times")  # fmt: skip
+            measured = f"{min(ratios):.2f} to {max(ratios):.2f} times"
+            yield mix.told(f"{parts}: best-effort throughput of {printed}", measured)
 
 
 def _pairs(study: Study, parts: str, measure: str) -> dict[str, tuple[float, float]]:
