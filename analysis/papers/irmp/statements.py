@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
+from typing import Any
 
 from ..study import Statement, Study
 from ..verdicts import SEEDS_DISAGREE, Place, Write, each, mean
@@ -61,27 +62,25 @@ def over_x(here: Place, policy: str, measure: str) -> list[float]:
     return [sum(own) for own in zip(*column, strict=True)] if column and all(column) else []
 
 
-def rises(here: Place, text: str, means: Mapping[int, float], write: str = ",.0f") -> Statement:
+def rises(
+    here: Place, text: str, means: Mapping[int, float], write: str = ",.0f", **of: Any
+) -> Statement:
     """Judge "it grows with x" by means over seeds."""
     listed = ", ".join(f"{x}: {m:{write}}" for x, m in means.items())
     if len(means) < 2:
-        return here.told(text, listed or "none", "not all were run")
-    return here.say(text, all(a < b for a, b in pairwise(means.values())), listed)
+        return here.told(text, listed or "none", "not all were run", **of)
+    return here.say(text, all(a < b for a, b in pairwise(means.values())), listed, **of)
+
+
+Named = tuple[str, Sequence[float]]
 
 
 def ranked(
-    here: Place,
-    text: str,
-    larger: tuple[str, Sequence[float]],
-    smaller: tuple[str, Sequence[float]],
-    write: Write,
-    *,
-    why: str = "",
-    missing: str = "",
-    own: bool = False,
-) -> Statement:
+    here: Place, text: str, larger: Named, smaller: Named, write: Write, *, missing: str = "",
+    **more: Any,
+) -> Statement:  # fmt: skip
     """Judge "the one is larger than the other" for every seed, and name whose numbers these are."""
-    found = here.compared(text, smaller[1], larger[1], write, why=why, own=own)
+    found = here.compared(text, smaller[1], larger[1], write, **more)
     measured = ", ".join(f"{name} {write(numbers)}" for name, numbers in (larger, smaller))
     known = smaller[1] and larger[1]
     return replace(found, measured=measured, why=found.why if known else missing or found.why)
@@ -117,11 +116,11 @@ def fig4(here: Place) -> Iterator[Statement]:
         own = over_x(here, ASTRAEA, c)
         others = {p: over_x(here, p, c) for p in (BATCH, GANDIVA, HIVED)}
         for other, theirs in others.items():
-            yield ranked(here, f"Astraea earns more than {other}: {title}", (ASTRAEA, own),
-                         (other, theirs), whole, why=why_waits(c, other))  # fmt: skip
+            text, why = f"Astraea earns more than {other}: {title}", why_waits(c, other)
+            yield ranked(here, text, (ASTRAEA, own), (other, theirs), whole, why=why)
         rest = [min(o) for o in zip(own, others[GANDIVA], others[HIVED], strict=True)]
-        yield ranked(here, f"BatchSche earns the least: {title}", ("least of the others", rest),
-                     (BATCH, others[BATCH]), whole)  # fmt: skip
+        least, worst = ("least of the others", rest), (BATCH, others[BATCH])
+        yield ranked(here, f"BatchSche earns the least: {title}", least, worst, whole)
         for other, printed in PRINTED[what].items():
             theirs = over_x(here, other, c)
             if "linear" in here.name and own and theirs:
@@ -131,14 +130,11 @@ def fig4(here: Place) -> Iterator[Statement]:
                 else:
                     yield here.told(text, "none", "a revenue is not positive")
     true = ASTRAEA, over_x(here, ASTRAEA, TRUE)
-    for other, text in ((LIST, "LP list earns"), (FIFO, "FIFO, planned anew, earns")):
-        yield ranked(here, f"{text} more than Astraea: true revenue",
-                     (other, over_x(here, other, TRUE)), true, whole, own=True)  # fmt: skip
+    for other in (LIST, FIFO):
+        yield ranked(here, other, (other, over_x(here, other, TRUE)), true, whole)
     shares = list(here.along(ASTRAEA, f"share {IDEAL}").values()) or [0.0]
-    yield here.say(
-        "Astraea's ideal revenue is more than any schedule can earn (mean, at some x)",
-        max(shares) > 1, f"{min(shares):.2f} to {max(shares):.2f} of the bound", own=True,
-    )  # fmt: skip
+    measured = f"{min(shares):.2f} to {max(shares):.2f} of the bound"
+    yield here.say("ideal", max(shares) > 1, measured)
 
 
 def _by_scale(here: Place) -> Iterator[Statement]:
@@ -148,22 +144,20 @@ def _by_scale(here: Place) -> Iterator[Statement]:
     yield assumed(here)
     for policy in (ASTRAEA, BATCH):
         rest = [min(at) for at in zip(*runs[policy][1:], strict=True)]
-        yield ranked(here, f"{policy} earns more at any larger scale than at 1: true revenue",
-                     (f"least of {xs[1]} to {xs[-1]}", rest), ("at 1", runs[policy][0]), whole,
-                     own=True)  # fmt: skip
+        larger, smaller = (f"least of {xs[1]} to {xs[-1]}", rest), ("at 1", runs[policy][0])
+        yield ranked(here, "larger scale", larger, smaller, whole, policy=policy)
     best = {p: [max(at) for at in zip(*own, strict=True)] for p, own in runs.items()}
     for other in (BATCH, GANDIVA, HIVED):
-        yield ranked(here, f"Astraea earns more than {other}, each at its best scale: true revenue",
-                     (ASTRAEA, best[ASTRAEA]), (other, best[other]), whole,
-                     why=why_waits(TRUE, other), own=True)  # fmt: skip
+        both, why = ((p, best[p]) for p in (ASTRAEA, other)), why_waits(TRUE, other)
+        yield ranked(here, "best scale", *both, whole, why=why, other=other)
 
 
 def assumed(here: Place) -> Statement:
     """Judge the assumption of (8) where prices are to the letter."""
     found = here.along(ASTRAEA, "within")
-    return here.say("At scale 1 all of Astraea's runs are worth 1 for each slot of a worker or PS",
-                    found.get(1, 0.0) == 100,
-                    ", ".join(f"{x}: {v:.0f} %" for x, v in found.items()))  # fmt: skip
+    listed = ", ".join(f"{x}: {v:.0f} %" for x, v in found.items())
+    text = "At scale 1 all of Astraea's runs are worth 1 for each slot of a worker or PS"
+    return here.say(text, found.get(1, 0.0) == 100, listed)
 
 
 def fig5(study: Study) -> Iterator[Statement]:
@@ -174,19 +168,16 @@ def fig5(study: Study) -> Iterator[Statement]:
         for c, title in COUNTINGS.items():
             shares = [place.along(ASTRAEA, f"share {c}") for place in own]
             found = [v for by_x in shares for v in by_x.values()]
-            yield here.say(f"The performance ratio is above 0.6: {title}", min(found) > 0.6,
-                           f"{min(found):.2f} to {max(found):.2f}")  # fmt: skip
+            span = f"{min(found):.2f} to {max(found):.2f}"
+            yield here.say("above 0.6", min(found) > 0.6, span, title=title)
             at = [fmean(by_x.values()) for by_x in shares]
-            yield here.say(f"It falls with the number of jobs (mean over servers): {title}",
-                           all(a > b for a, b in pairwise(at)),
-                           ", ".join(f"{v:.2f}" for v in at))  # fmt: skip
+            falls, listed = all(a > b for a, b in pairwise(at)), ", ".join(f"{v:.2f}" for v in at)
+            yield here.say("falls", falls, listed, title=title)
             first, last = shares[0], shares[-1]
             by_servers = {x: fmean(by_x[x] for by_x in shares) for x in first}
-            text = f"It grows with the number of servers (mean over jobs): {title}"
-            yield rises(here, text, by_servers, ".2f")
+            yield rises(here, "grows", by_servers, ".2f", title=title)
             gap = max((last[x] - first[x] for x in first), key=abs)
-            yield here.say(f"From the fewest to the most jobs it changes by at most 0.22: {title}",
-                           abs(gap) <= 0.22, f"most: {gap:+.2f}")  # fmt: skip
+            yield here.say("changes", abs(gap) <= 0.22, f"most: {gap:+.2f}", title=title)
 
 
 @each()
@@ -201,11 +192,9 @@ def fig6(here: Place) -> Iterator[Statement]:
             others = [shares[p] for p in PAPER if p != policy]
             runs = [zip(*at, strict=True) for at in zip(shares[policy], *others, strict=True)]
             wins = [[sign * own > max(sign * v for v in rest) for own, *rest in at] for at in runs]
-            yield by_seed(
-                here, f"{text} performance ratio in any setting: {title}",
-                [all(seed) for seed in zip(*wins, strict=True)],
-                f"in {sum(map(sum, wins))} of {sum(map(len, wins))} runs", why,
-            )  # fmt: skip
+            text = f"{text} performance ratio in any setting: {title}"
+            measured = f"in {sum(map(sum, wins))} of {sum(map(len, wins))} runs"
+            yield by_seed(here, text, [*map(all, zip(*wins, strict=True))], measured, why)
         if varied(here.name) == "jobs":
             text = f"It falls less with the jobs (first to last) than others': {title}"
             yield _gentle(here, text, shares)
@@ -250,8 +239,8 @@ def fig8(here: Place) -> Iterator[Statement]:
     for c, title in COUNTINGS.items():
         for small, large in ((ASTRAEA, GANDIVA), (ASTRAEA, HIVED), (BATCH, ASTRAEA)):
             less, more = here.of(f"variance {c}", small, large)
-            yield ranked(here, f"{small} has a smaller variance than {large}: {title}",
-                         (large, more), (small, less), mean, missing=NOT_POSITIVE)  # fmt: skip
+            text = f"{small} has a smaller variance than {large}: {title}"
+            yield ranked(here, text, (large, more), (small, less), mean, missing=NOT_POSITIVE)
 
 
 def table2(study: Study) -> Iterator[Statement]:
@@ -270,14 +259,13 @@ def _by_users(here: Place) -> Iterator[Statement]:
             (f"variance {c}", "Variance of fairness", 1.131),
         ):
             found = here.along(ASTRAEA, measure)
-            text = f"{what} is not sensitive to the number of users (printed: most over least "
-            text += f"{printed}; here: at most {LIMIT}): {title}"
+            text = {"what": what, "printed": printed, "limit": LIMIT, "title": title}
             listed = ", ".join(f"{x}: {v:.3g}" for x, v in found.items())
             if len(found) < len(here.xs) or min(found.values()) <= 0:
-                yield here.told(text, listed or "none", NOT_POSITIVE)
+                yield here.told("insensitive", listed or "none", NOT_POSITIVE, **text)
             else:
                 most = max(found.values()) / min(found.values())
-                yield here.say(text, most <= LIMIT, f"{most:.2f} ({listed})")
+                yield here.say("insensitive", most <= LIMIT, f"{most:.2f} ({listed})", **text)
 
 
 # --- Figs. 9 to 13 -------------------------------------------------------------------------------
@@ -291,8 +279,8 @@ def seconds(here: Place) -> Iterator[Statement]:
     each_job = here.along(ASTRAEA, "a job ms")
     if each_job:
         listed = ", ".join(f"{x}: {v:.3g}" for x, v in each_job.items()) + " ms"
-        yield here.told("A job takes about 1.56 s (on an i5-8250U)", listed,
-                        "of another machine and another program")  # fmt: skip
+        why = "of another machine and another program"
+        yield here.told("A job takes about 1.56 s (on an i5-8250U)", listed, why)
         most = max(each_job.values()) / min(each_job.values())
         text = "... under different settings (here: most over least at most 2)"
         yield here.say(text, most <= 2, f"{most:.2f} times")
@@ -307,14 +295,12 @@ def fig11(here: Place) -> Iterator[Statement]:
         found = here.along(ASTRAEA, c)
         for x in (120, 140, 100):
             under, other = (here.by_seed(ASTRAEA, c, y) for y in (80, x))
-            yield ranked(here, f"80 % earns more than {x} %: {title}", ("80 %:", under),
-                         (f"{x} %:", other), whole, own=x == 100)  # fmt: skip
+            both, text = (("80 %:", under), (f"{x} %:", other)), f"80 % earns more than {x} %"
+            yield ranked(here, f"{text}: {title}", *both, whole, own=x == 100)
         spread = max(found.values()) - min(found.values()) if found else 0.0
         largest = max((abs(v) for v in found.values()), default=0.0)
-        yield here.say(f"The estimate changes revenue by less than 5 %: {title}",
-                       spread < 0.05 * largest,
-                       ", ".join(f"{x} %: {v:,.0f}" for x, v in found.items()),
-                       own=True)  # fmt: skip
+        listed = ", ".join(f"{x} %: {v:,.0f}" for x, v in found.items())
+        yield here.say("estimate", spread < 0.05 * largest, listed, title=title)
 
 
 @each()
@@ -336,9 +322,8 @@ def fig13(here: Place) -> Iterator[Statement]:
         for policy in (ASTRAEA, BATCH):
             spans = [here.by_seed(policy, "makespan", x) for x in here.xs]
             rest = [max(at) for at in zip(*spans[1:], strict=True)]
-            yield ranked(here, f"{policy} is done sooner at any larger scale than at 1",
-                         ("at 1", spans[0]), ("longest of the others", rest), whole,
-                         own=True)  # fmt: skip
+            larger, smaller = ("at 1", spans[0]), ("longest of the others", rest)
+            yield ranked(here, "sooner", larger, smaller, whole, policy=policy)
         return
     for policy in (ASTRAEA, GANDIVA, BATCH, HIVED):
         all_in_use = policy in (ASTRAEA, GANDIVA)
@@ -351,11 +336,9 @@ def fig13(here: Place) -> Iterator[Statement]:
         else:
             yield here.told(text, "none", "not all were run")
     yield _off_peak(here)
-    waits = "rounds begin twice as far off each time, and hold what did not fit before"
     for other in (GANDIVA, HIVED, BATCH):
         own, theirs = here.of("makespan", ASTRAEA, other)
-        yield ranked(here, f"Astraea has a smaller makespan than {other}", (other, theirs),
-                     (ASTRAEA, own), whole, why=waits)  # fmt: skip
+        yield ranked(here, "makespan", (other, theirs), (ASTRAEA, own), whole, other=other)
         if other in FASTER and own and theirs:
             text = f"{FASTER[other]} times the makespan of {other}"
             yield here.told(text, f"{fmean(own) / fmean(theirs):.2f} times")
@@ -369,8 +352,5 @@ def _off_peak(here: Place) -> Statement:
         p: max(x for x, v in zip(levels, curves[p], strict=True) if 2 * v >= max(curves[p]))
         for p in (ASTRAEA, GANDIVA)
     }
-    return here.say(
-        "Astraea gets off-peak faster than Gandiva-like (here: below half of the highest mean use)",
-        last[ASTRAEA] < last[GANDIVA],
-        ", ".join(f"{p} after slot {x:.0f}" for p, x in last.items()),
-    )  # fmt: skip
+    listed = ", ".join(f"{p} after slot {x:.0f}" for p, x in last.items())
+    return here.say("off-peak", last[ASTRAEA] < last[GANDIVA], listed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import combinations, pairwise
 
 from ..study import Agreement, Statement
@@ -81,34 +82,27 @@ def fig6(here: Place) -> Iterator[Statement]:
         return [sum(curve) / rounds for curve in curves]
 
     even = all(held(FLUID, k, 1) == [2.0, 2.0, 2.0] for k in range(6))
-    yield say("(a): the GPUs are shared equally at any time, while all three jobs are active", even,
-              _listed(held(FLUID, 0, 6), "GPUs"))  # fmt: skip
+    yield say("equally", even, _listed(held(FLUID, 0, 6), "GPUs"))
     halves = [held(ALTERNATING, k, 2) for k in range(6)]
-    yield say("(b): in each 20 minutes Job1 gets 1/2 of the GPU time, Job2 and Job3 1/4 each",
-              all(part == [3.0, 1.5, 1.5] for part in halves),
-              _listed(halves[0], "GPUs"))  # fmt: skip
+    in_turn = all(part == [3.0, 1.5, 1.5] for part in halves)
+    yield say("in turn", in_turn, _listed(halves[0], "GPUs"))
     rho = column(ALTERNATING, "rho")
-    yield say("(b): Job2 and Job3 lose the sharing incentive (rho below 1)",
-              rho[0] >= 1 > max(rho[1:]), "rho " + _listed(rho))  # fmt: skip
+    yield say("incentive", rho[0] >= 1 > max(rho[1:]), "rho " + _listed(rho))
     b, c = (
         sorted(column(p, "finish-time fairness"), reverse=True) for p in (ALTERNATING, LONG_TERM)
     )
-    yield say("(b) is what min max finish-time fairness prescribes", b[0] < c[0] or b <= c,
-              f"falling, (b) {_listed(b)}, (c) {_listed(c)}",
-              "with the same maximum (c) is smaller after it: (b) is what one gets round "
-              "by round, not the best schedule by this measure")  # fmt: skip
+    measured = f"falling, (b) {_listed(b)}, (c) {_listed(c)}"
+    yield say("finish-time fairness", b[0] < c[0] or b <= c, measured)
     parts = [held(LONG_TERM, k, 3) for k in range(4)]
-    yield say("(c): each job gets equal GPU time in any half hour, while all three are active",
-              all(part == [2.0, 2.0, 2.0] for part in parts),
-              _listed(parts[0], "GPUs"))  # fmt: skip
+    even = all(part == [2.0, 2.0, 2.0] for part in parts)
+    yield say("half hours", even, _listed(parts[0], "GPUs"))
     rho = column(LONG_TERM, "rho")
     exact = all(abs(r - 1) < 1e-9 for r in rho)
     yield say("(c): every job has rho of 1", exact, "rho " + _listed(rho))
     fluid, alternating, ends = (column(p, "end") for p in (FLUID, ALTERNATING, LONG_TERM))
-    yield say("(c) ends every job when (a) does, and sooner than (b) on average",
-              fluid == ends and sum(ends) / 3 < sum(alternating) / 3,
-              f"(a) {_listed(fluid, 'min')}, (c) {_listed(ends, 'min')}; "
-              f"mean {sum(ends) / 3:.1f} and {sum(alternating) / 3:.1f} min", own=True)  # fmt: skip
+    means = f"mean {sum(ends) / 3:.1f} and {sum(alternating) / 3:.1f} min"
+    measured = f"(a) {_listed(fluid, 'min')}, (c) {_listed(ends, 'min')}; {means}"
+    yield say("ends", fluid == ends and sum(ends) / 3 < sum(alternating) / 3, measured)
 
 
 def _listed(values: Sequence[float], unit: str = "") -> str:
@@ -127,32 +121,22 @@ def fig9(here: Place) -> Iterator[Statement]:
 
 
 def _lease_terms(here: Place, policy: str) -> Iterator[Statement]:
-    def say(text: str, holds: bool, measured: str, why: str = "") -> Statement:
-        return here.say(f"{policy}: {text}", holds, measured, why)
-
-    xs = here.xs
+    xs, say = here.xs, partial(here.say, policy=policy)
     jct, paid, loss = (
         [float(here.value(policy, name, x) or 0.0) for x in xs]
         for name in ("mean_completion", "overhead", "loss")
     )
     listed = ", ".join(f"{x}: {value:,.0f}" for x, value in zip(xs, jct, strict=True))
-    yield say("with longer terms the mean JCT falls first, then rises (by more than 0.5 %)",
-              turns(jct, 0.005) == "-+", f"{listed} s")  # fmt: skip
+    yield say("turns", turns(jct, 0.005) == "-+", f"{listed} s")
     least = xs[jct.index(min(jct))]
-    yield say("terms of 1,200 s have the least mean JCT", least == 1200, f"least with {least} s")
+    yield say("least", least == 1200, f"least with {least} s")
     if 900 in xs:
         ratio, share = jct[xs.index(900)] / min(jct), paid[xs.index(900)]
-        yield say("terms of 900 s have a mean JCT similar to the least (here: within 1 %)",
-                  ratio <= 1.01, f"{100 * (ratio - 1):.1f} % above it")  # fmt: skip
-        why = "only resumptions cost time here; a checkpoint at the end of each lease would add up "
-        why += f"to {100 / 900:.2f} % for each of its seconds"
-        yield say("about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)",
-                  0.004 <= share <= 0.016, f"{100 * share:.2f} %", why)  # fmt: skip
+        yield say("similar", ratio <= 1.01, f"{100 * (ratio - 1):.1f} % above it")
+        yield say("overhead", 0.004 <= share <= 0.016, f"{100 * share:.2f} %")
     costs = ", ".join(f"{100 * value:.2f}" for value in paid)
-    yield say("the overhead becomes smaller with longer terms (in nine of ten pairs)",
-              rising(paid) <= 0.1, f"{costs} % of the mean JCT")  # fmt: skip
-    yield say("longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
-              rising(loss) >= 0.9, ", ".join(map(percent, loss)))  # fmt: skip
+    yield say("less overhead", rising(paid) <= 0.1, f"{costs} % of the mean JCT")
+    yield say("less fair", rising(loss) >= 0.9, ", ".join(map(percent, loss)))
 
 
 def rising(values: Sequence[float]) -> float:
@@ -181,11 +165,8 @@ def fig10(here: Place) -> Iterator[Statement]:
     for own in ASTRAEA:
         yield _in_order(here, own)
     shares = [here.value(p, "loss") for p in (ASTRAEA[0], "Themis", "YARN-CS")]
-    yield here.told(
-        "Shares of 7.1 % (ASTRAEA), 19.7 % (Themis) and 73.6 % (YARN-CS)",
-        ", ".join(map(percent, shares)),
-        f"{OTHER_JOBS} and the paper does not say from when rho is counted",
-    )  # fmt: skip
+    why = f"{OTHER_JOBS} and the paper does not say from when rho is counted"
+    yield here.told("shares", ", ".join(map(percent, shares)), why)
     yield from _metric_trap(here)
 
 
@@ -195,14 +176,10 @@ def _metric_trap(here: Place) -> Iterator[Statement]:
     for empty, length in zip(EMPTY, (10, 60), strict=True):
         loss, lost, late, expected = (here.value(empty, name) for name in names)
         if loss is not None and lost is not None:
-            yield here.say(
-                f"Where no job ever waits for GPUs, rounds of {length} s alone take more jobs "
-                "below 0.95, counted from submission, than the 7.1 % printed for ASTRAEA",
-                lost > 0.071 and loss == 0,
-                f"{percent(lost)}, and run time / JCT < 0.95 for {percent(late)} (submissions "
-                f"spread evenly: {percent(expected)}); from the first round {percent(loss)}",
-                own=True,
-            )  # fmt: skip
+            measured = f"{percent(lost)}, and run time / JCT < 0.95 for {percent(late)} "
+            measured += f"(submissions spread evenly: {percent(expected)}); from the first round "
+            measured += percent(loss)
+            yield here.say("trap", lost > 0.071 and loss == 0, measured, length=length)
 
 
 @over_seeds
@@ -222,11 +199,9 @@ def fig11(here: Place) -> Iterator[Statement]:
     printed = ", ".join(f"{name} {value} %" for name, value in PRINTED_WINDOWS.items())
     for measure, by in WINDOWS:
         names = (ASTRAEA[0], *list(PRINTED_WINDOWS)[1:])
-        yield here.told(
-            f"Shares of windows below 1: {printed}; by days and {by}",
-            ", ".join(percent(here.value(name, measure)) for name in names),
-            f"{OTHER_JOBS}, and the paper names neither the windows nor the fair share",
-        )  # fmt: skip
+        measured = ", ".join(percent(here.value(name, measure)) for name in names)
+        why = f"{OTHER_JOBS}, and the paper names neither the windows nor the fair share"
+        yield here.told(f"Shares of windows below 1: {printed}; by days and {by}", measured, why)
     least = here.value(ASTRAEA[0], "days_below")
     factors = sorted(v / least for v in here.known("days_below", BASELINES).values() if least)
     ends = "none" if not factors else f"{times(factors[0])} to {times(factors[-1])}"
@@ -240,11 +215,8 @@ def _told_apart(here: Place) -> Statement:
     policies = [p for p in here.study.policies if p not in QUOTAS]
     shares = [here.known(measure, policies).values() for measure, _ in WINDOWS]
     (a, b), (c, d) = ((min(own, default=0.0), max(own, default=0.0)) for own in shares)
-    return here.say(
-        "By (16) the share of days below 1 tells the policies apart less than by (8) (YARN-CS "
-        "and HiveD with their quotas aside)", d - c < b - a,
-        f"(16) {percent(c)} to {percent(d)}, (8) {percent(a)} to {percent(b)}", own=True,
-    )  # fmt: skip
+    measured = f"(16) {percent(c)} to {percent(d)}, (8) {percent(a)} to {percent(b)}"
+    return here.say("told apart", d - c < b - a, measured)
 
 
 def _best_and_worst(here: Place) -> Statement:
@@ -266,12 +238,9 @@ def fig12(here: Place) -> Iterator[Statement]:
         yield _least(here, own, "mean_slowdown", f"{own}: the least mean slowdown")
         yield _above_all(here, own)
         slow, brief = (here.value(own, name) for name in ("slow", "slow_brief"))
-        yield here.say(
-            f"{own}: few jobs (here: under 5 %) have a slowdown above 5, most of them with run "
-            "times of a few rounds (here: under a minute)",
-            (slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5),
-            f"{percent(slow)} of the jobs, {percent(brief)} of them",
-        )  # fmt: skip
+        few = (slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5)
+        measured = f"{percent(slow)} of the jobs, {percent(brief)} of them"
+        yield here.say("few", few, measured, policy=own)
 
 
 def _above_all(here: Place, own: str) -> Statement:
@@ -380,15 +349,15 @@ def fig14(here: Place) -> Iterator[Statement]:
             wins = [a < b for a, b in zip(mine, theirs, strict=True)]
             ratios = [a / b for a, b in zip(mine, theirs, strict=True) if b]
             ratio = times(sum(ratios) / len(ratios) if ratios else None)
-            yield here.say(f"{own}: {text} than Tiresias-L at every size", all(wins),
-                           f"at {sum(wins)} of {len(wins)} sizes; mean ratio {ratio}")  # fmt: skip
+            measured = f"at {sum(wins)} of {len(wins)} sizes; mean ratio {ratio}"
+            yield here.say(f"{own}: {text} than Tiresias-L at every size", all(wins), measured)
     for policy in (*ASTRAEA, "Tiresias-L"):
         for measure, text in (("mean_completion", "JCT"), ("loss", "share of rho < 0.95")):
             if values := _along(here, policy, measure):
                 first, last = (WRITTEN[measure](value) for value in (values[0], values[-1]))
-                yield here.say(f"{policy}: the {text} falls with every larger cluster",
-                               all(b <= a for a, b in pairwise(values)),
-                               f"{first} to {last}")  # fmt: skip
+                falls = all(b <= a for a, b in pairwise(values))
+                text = f"{policy}: the {text} falls with every larger cluster"
+                yield here.say(text, falls, f"{first} to {last}")
 
 
 def _along(here: Place, policy: str, measure: str) -> list[float]:

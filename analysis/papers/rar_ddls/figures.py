@@ -255,40 +255,30 @@ def _fig4(here: Place) -> Iterator[Statement]:
     means = {what: late | found for what, found in known.items()}
     for what, of in means.items():
         best = min(others, key=of.__getitem__)
-        text = f"SJF-BCO has the smallest mean {what} of the paper's four policies"
-        yield here.say(text, of[BCO] < of[best], f"{of[BCO]:.1f}; next {best} {of[best]:.1f}")
+        measured = f"{of[BCO]:.1f}; next {best} {of[best]:.1f}"
+        yield here.say("smallest mean", of[BCO] < of[best], measured, what=what)
     spans = zip(*here.of("makespan", BCO, *others), strict=True)
     wins = [own < min(rest) for own, *rest in spans]
-    yield here.say("SJF-BCO has the smallest makespan of the four in every seed", all(wins),
-                   f"in {sum(wins)} of {len(wins)} seeds", own=True)  # fmt: skip
+    yield here.say("in every seed", all(wins), f"in {sum(wins)} of {len(wins)} seeds")
     span = means["makespan"]
-    yield here.say("RAND has the largest mean makespan of the four",
-                   span[RAND] > max(span[p] for p in (BCO, FF, LS)),
-                   f"{span[RAND]:.1f}; FF {span[FF]:.1f}, LS {span[LS]:.1f}", own=True)  # fmt: skip
-    yield here.say(
-        "The job order alone gives SJF-BCO's makespan: LS in SJF order is within 1 %",
-        abs(span[LS_SJF] - span[BCO]) <= 0.01 * span[BCO],
-        f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}", own=True,
-    )  # fmt: skip
-    yield here.say("LBSGF alone, with lambda 8: a smaller mean makespan than LS in SJF order",
-                   span[LBSGF] < span[LS_SJF], f"{span[LBSGF]:.1f} and {span[LS_SJF]:.1f}",
-                   own=True)  # fmt: skip
+    measured = f"{span[RAND]:.1f}; FF {span[FF]:.1f}, LS {span[LS]:.1f}"
+    yield here.say("RAND", span[RAND] > max(span[p] for p in (BCO, FF, LS)), measured)
+    near, measured = abs(span[LS_SJF] - span[BCO]), f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}"
+    yield here.say("order alone", near <= 0.01 * span[BCO], measured)
+    measured = f"{span[LBSGF]:.1f} and {span[LS_SJF]:.1f}"
+    yield here.say("LBSGF", span[LBSGF] < span[LS_SJF], measured)
     for policy, (what, of) in product((LONGEST, AREA, LAMINAR), means.items()):
-        yield here.say(f"{policy}: a smaller mean {what} than SJF-BCO", of[policy] < of[BCO],
-                       f"{of[policy]:.1f} and {of[BCO]:.1f}", own=True)  # fmt: skip
+        measured = f"{of[policy]:.1f} and {of[BCO]:.1f}"
+        yield here.say("ours", of[policy] < of[BCO], measured, policy=policy, what=what)
 
 
 @each()
 def _fig5(here: Place) -> Iterator[Statement]:
     spans = _along(here, BCO)
-    yield here.say(
-        "As kappa increases, the mean makespan drops, rises and drops again",
-        turns(spans) == "-+-",
-        f"{_chain(spans)}; {_seeds_where(here, lambda v: turns(v) == '-+-')}",
-    )  # fmt: skip
-    yield here.say("The largest kappa (no LBSGF at all) has the smallest mean makespan",
-                   spans[-1] == min(spans), _seeds_where(here, lambda v: v[-1] == min(v)),
-                   own=True)  # fmt: skip
+    measured = f"{_chain(spans)}; {_seeds_where(here, lambda v: turns(v) == '-+-')}"
+    yield here.say("kappa", turns(spans) == "-+-", measured)
+    measured = _seeds_where(here, lambda v: v[-1] == min(v))
+    yield here.say("largest kappa", spans[-1] == min(spans), measured)
 
 
 @each()
@@ -301,24 +291,20 @@ def _fig6(here: Place) -> Iterator[Statement]:
         text = f"The mean makespan of {policy} falls with every server added"
         yield here.say(text, _falls(span[policy]), measured)
     best = sum(own < min(rest) for own, *rest in zip(*(span[p] for p in PAPER), strict=True))
-    yield here.say("SJF-BCO has the smallest mean makespan at every number of servers",
-                   best == len(xs), f"at {best} of {len(xs)}")  # fmt: skip
+    yield here.say("every number", best == len(xs), f"at {best} of {len(xs)}")
     drop = {p: span[p][0] - span[p][-1] for p in (BCO, FF, LS)}
-    yield here.say("FF's mean makespan falls most of SJF-BCO, FF and LS",
-                   drop[FF] > max(drop[BCO], drop[LS]),
-                   ", ".join(f"{p} {value:.1f}" for p, value in drop.items()))  # fmt: skip
+    listed = ", ".join(f"{p} {value:.1f}" for p, value in drop.items())
+    yield here.say("FF", drop[FF] > max(drop[BCO], drop[LS]), listed)
     few, many = (1 - span[BCO][k] / min(span[FF][k], span[LS][k]) for k in (0, -1))
-    yield here.say(
-        "SJF-BCO's advantage over FF and LS is larger with few servers", few > max(many, 0.0),
-        f"{100 * few:.1f} % with {xs[0]} servers, {100 * many:.1f} % with {xs[-1]}",
-    )  # fmt: skip
+    measured = f"{100 * few:.1f} % with {xs[0]} servers, {100 * many:.1f} % with {xs[-1]}"
+    yield here.say("few servers", few > max(many, 0.0), measured)
 
 
 @each()
 def _fig7(here: Place) -> Iterator[Statement]:
     spans = _along(here, BCO)
-    yield here.say("The mean makespan falls as lambda increases", _falls(spans),
-                   f"{_chain(spans)}; {_seeds_where(here, _falls)}")  # fmt: skip
+    measured = f"{_chain(spans)}; {_seeds_where(here, _falls)}"
+    yield here.say("The mean makespan falls as lambda increases", _falls(spans), measured)
 
 
 def _settings(
