@@ -148,7 +148,8 @@ def _by_scale(here: Place) -> Iterator[Statement]:
         yield ranked(here, "larger scale", larger, smaller, whole, policy=policy)
     best = {p: [max(at) for at in zip(*own, strict=True)] for p, own in runs.items()}
     for other in (BATCH, GANDIVA, HIVED):
-        both, why = ((p, best[p]) for p in (ASTRAEA, other)), why_waits(TRUE, other)
+        own, theirs, why = best[ASTRAEA], best[other], why_waits(TRUE, other)
+        both = (ASTRAEA, own), (other, theirs)
         yield ranked(here, "best scale", *both, whole, why=why, other=other)
 
 
@@ -259,7 +260,7 @@ def _by_users(here: Place) -> Iterator[Statement]:
             (f"variance {c}", "Variance of fairness", 1.131),
         ):
             found = here.along(ASTRAEA, measure)
-            text = {"what": what, "printed": printed, "limit": LIMIT, "title": title}
+            text: Any = {"what": what, "printed": printed, "limit": LIMIT, "title": title}
             listed = ", ".join(f"{x}: {v:.3g}" for x, v in found.items())
             if len(found) < len(here.xs) or min(found.values()) <= 0:
                 yield here.told("insensitive", listed or "none", NOT_POSITIVE, **text)
