@@ -45,6 +45,9 @@ PAGES = {
         "explanation/value-density.md", "density", "40 min", "explanation/value-density.json"
     ),
     "optima": Page("explanation/which-optima.md", "optima", "1 h", "explanation/which-optima.json"),
+    "sizes": Page(
+        "explanation/how-many-nodes.md", "sizes", "5 min", "explanation/how-many-nodes.json"
+    ),
     "user-bounds": Page("explanation/user-bounds.md", "users", "some minutes"),
     "profiling": Page("explanation/the-driver.md", "profiling", "3 min"),
 }

@@ -89,7 +89,7 @@ def expected(name: str, case: str) -> str:
         other = f"policy {made.name!r}: job 'j0' has no parameter servers, it runs no other jobs"
         return "" if "parameter servers" in case else other
     if "models" in case and getattr(made, "one_model", False):
-        return f"policy {made.name!r}: one_model=True, it takes all GPUs for equal, the cluster has"
+        return f"policy {made.name!r} takes all GPUs for equal, but the cluster has"
     if "parameter servers" in case:
         return f"policy {made.name!r}: jobs with parameter servers need a policy that starts them"
     if name == "unisched:static-profiler":

@@ -283,8 +283,8 @@ def _check(instance: Any, policy: Any) -> None:
     models = models_of(instance)
     if len(models) > 1 and getattr(policy, "one_model", False):
         raise ValueError(
-            f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
-            f"the cluster has GPU models {_named(models)}"
+            f"policy {policy.name!r} takes all GPUs for equal, "
+            f"but the cluster has GPU models {_named(models)}"
         )
     _check_jobs(instance)
     if len(models) > 1 and instance.kind.equal_gpus:

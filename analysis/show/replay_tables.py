@@ -420,19 +420,21 @@ def remarks(found: Replay, briefly: bool = False) -> tuple[str, ...]:
     if found.unrecorded:
         said.append(f"No row {RECORDED!r}: {found.unrecorded}.")
     own = [row for row in found.rows if row.recorded]
-    said += [SAID["recorded_briefly"] if briefly else _recorded(found, row) for row in own]
+    said += [_recorded(found, row, briefly) for row in own]
     return (*said, *trades_line(found.runs))
 
 
-def _recorded(found: Replay, row: Replayed) -> str:
+def _recorded(found: Replay, row: Replayed, briefly: bool) -> str:
     """Say what the row of the log's own schedule is."""
+    as_read = [SAID["recorded_as_read"]] * (row.compared is not row.run)
+    if briefly:
+        return " ".join([SAID["recorded_briefly"], *as_read])
     book, plan = row.run.records, row.run.schedule
     paused = int((plan.end < book.end[plan.job]).sum())
     said = [SAID["recorded"]]
     said += [SAID["recorded_models"]] * (row.name not in found.by_model)
     said += [SAID["recorded_paused"].format(counted(paused, "job"))] * bool(paused)
-    said += [SAID["recorded_as_read"]] * (row.compared is not row.run)
-    return " ".join(said)
+    return " ".join([*said, *as_read])
 
 
 def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:

@@ -347,7 +347,7 @@ def test_bad_instances_are_refused(engine: Any) -> None:
     with pytest.raises(ValueError, match="job 'a': work=None, driving needs seconds"):
         drive(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1)]), Fifo(), engine=engine)
     models = Cluster([Node("n0", 1, "k80"), Node("n1", 1, "v100")])
-    text = "policy 'yarn-cs': one_model=True, it takes .*, the cluster has GPU models 'k80', 'v100'"
+    text = "policy 'yarn-cs' takes all GPUs for equal, but the cluster has GPU models 'k80', 'v100'"
     with pytest.raises(ValueError, match=text):
         drive(Instance(models, []), YarnCs(), engine=engine)
     due = DeadlineJob(id="a", gpus=1, work=1)

@@ -119,5 +119,5 @@ def test_a_guard_is_a_time_that_can_be_driven() -> None:
 
 def test_a_guard_needs_one_model() -> None:
     cluster = Cluster([Node("a", 1, "x"), Node("b", 1, "y")])
-    with pytest.raises(ValueError, match="one_model=True"):
+    with pytest.raises(ValueError, match="takes all GPUs for equal"):
         drive(Instance(cluster, [Job(id="a", gpus=1, work=60)]), SmallestArea(guard=60))
