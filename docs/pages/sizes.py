@@ -18,6 +18,7 @@ import gangsched as gs
 from gangsched.analysis.comparing.sizing import Target, size
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances.convert import between, to_instance
+from gangsched.instances.display import counted
 from gangsched.instances.traces import READERS
 from gangsched.io import save
 from gangsched.registry import policy
@@ -86,10 +87,13 @@ def rows_of(cells: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         log, text, name = key.split(" | ")
         if not cell["verified"]:
             raise RuntimeError(f"{key}: the proof is refused")
-        low, sizes = cell["impossible"] + 1, f"{cell['runs']} runs, {cell['bounds']} bounds"
+        low, sizes = (
+            cell["impossible"] + 1,
+            f"{counted(cell['runs'], 'run')}, {counted(cell['bounds'], 'bound')}",
+        )
         rows.append(
             (log, f"{cell['jobs']:,}", text, name, cell["fewest"], low, cell["proof"], sizes,
-             f"{cell['seconds']:.0f} s")
+             f"{cell['seconds']:.1f} s")
         )  # fmt: skip
     return rows
 
