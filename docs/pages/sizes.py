@@ -23,7 +23,7 @@ from gangsched.instances.traces import READERS
 from gangsched.io import save
 from gangsched.registry import policy
 from gangsched.solvers.policy import Rules
-from pages import DOCS, TRACES, kept, put, table
+from pages import DOCS, TRACES, commit, kept, put, table
 from pages.baselines import NODE, PHILLY, WORKLOADS
 
 DATA = DOCS / "explanation" / "how-many-nodes.json"
@@ -92,7 +92,7 @@ def rows_of(cells: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             f"{counted(cell['runs'], 'run')}, {counted(cell['bounds'], 'bound')}",
         )
         rows.append(
-            (log, f"{cell['jobs']:,}", text, name, cell["fewest"], low, cell["proof"], sizes,
+            (log, f"{cell['jobs']:,}", text, name, cell["fewest"], cell["impossible"] + 1, cell["proof"], sizes,
              f"{cell['seconds']:.1f} s")
         )  # fmt: skip
     return rows
@@ -101,7 +101,7 @@ def rows_of(cells: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 def write(page: Path) -> None:
     keys = [" | ".join(key) for key in product(LOGS, TARGETS, POLICIES)]
     cells = {key: partial(sized, *key.split(" | ")) for key in keys}
-    found = kept(DATA, cells)["cells"]
+    found = kept(DATA, cells, commit=commit())["cells"]
     heads = (
         "jobs of",
         "jobs",
