@@ -87,14 +87,10 @@ def rows_of(cells: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         log, text, name = key.split(" | ")
         if not cell["verified"]:
             raise RuntimeError(f"{key}: the proof is refused")
-        low, sizes = (
-            cell["impossible"] + 1,
-            f"{counted(cell['runs'], 'run')}, {counted(cell['bounds'], 'bound')}",
-        )
-        rows.append(
-            (log, f"{cell['jobs']:,}", text, name, cell["fewest"], cell["impossible"] + 1, cell["proof"], sizes,
-             f"{cell['seconds']:.1f} s")
-        )  # fmt: skip
+        sizes = f"{counted(cell['runs'], 'run')}, {counted(cell['bounds'], 'bound')}"
+        numbers = cell["fewest"], cell["impossible"] + 1, cell["proof"], sizes
+        cost = f"{cell['seconds']:.1f} s"
+        rows.append((log, f"{cell['jobs']:,}", text, name, *numbers, cost))
     return rows
 
 
