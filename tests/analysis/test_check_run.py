@@ -1,6 +1,8 @@
 """The checker of runs: a correct run passes, each way of breaking one is named."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +31,15 @@ from hand_run import (
 from malformed import table
 
 VISIBLE, START, PROFILE = EventKind.VISIBLE, EventKind.START, EventKind.PROFILE
+
+
+def changed_pieces(good: Sequence[Piece], changed: dict[str, Any]) -> tuple[Piece, ...]:
+    """The segments but for those that a table has, by their number."""
+    found = list(good)
+    for number, (job, start, end, nodes, *how) in changed.items():
+        gpus = {int(node): count for node, count in nodes.items()}
+        found[int(number)] = Piece(job, start, end, gpus, *(EventKind[name] for name in how))
+    return tuple(found)
 
 
 def pieces(**other: Piece | None) -> tuple[Piece, ...]:
@@ -130,72 +141,8 @@ def test_spread_gangs_pass_where_they_may() -> None:
 
 # --- broken in one way ---------------------------------------------------------------------------
 
-SEGMENTS = {
-    "gang": (
-        pieces(p1=Piece(1, 60, 110, {2: 1})),
-        ["gang: job 'b' holds 1 GPUs from 60, its gang is 2"],
-    ),
-    "whole nodes": (
-        pieces(p0=Piece(0, 0, 200, {0: 3, 1: 3}), p4=Piece(4, 60, 180, {0: 1}, KILL)),
-        ["placement: job 'a' of 6 GPUs has {0: 3, 1: 3} from 0, which is not consolidated"],
-    ),
-    "one size": (
-        pieces(p0=Piece(0, 0, 200, {0: 4, 2: 2}), p1=Piece(1, 240, 290, {2: 2}),
-               p3=Piece(3, 120, 235, {0: 1})),
-        ["placement: job 'a' of 6 GPUs has {0: 4, 2: 2} from 0, which is not consolidated",
-         "capacity: node 0 gives 5 GPUs at 120, it has 4"],
-    ),
-    "capacity": (
-        pieces(p4=Piece(4, 60, 180, {2: 1}, KILL)),
-        ["capacity: node 2 gives 3 GPUs at 60, it has 2"],
-    ),
-    "capacity between other starts": (
-        pieces(p1=Piece(1, 180, 230, {1: 2}), p3=Piece(3, 180, 295, {1: 1})),
-        ["capacity: node 1 gives 5 GPUs at 180, it has 4"],
-    ),
-    "release": (
-        pieces(p1=Piece(1, 0, 50, {2: 2})),
-        ["release: job 'b' starts at 0, it is visible from 60",
-         "events: job 'b' has START at first, at 0",
-         "events: job 'b' has VISIBLE after FINISH, at 60"],
-    ),
-    "start between rounds": (
-        pieces(p5=Piece(4, 250, 315, {0: 1})),
-        ["round: job 'e' starts at 250, not a multiple of 60"],
-    ),
-    "suspended between rounds": (
-        pieces(p2=Piece(3, 60, 110, {1: 1}, SUSPEND), p3=Piece(3, 120, 245, {2: 1})),
-        ["round: job 'd' is stopped at 110, not a multiple of 60"],
-    ),
-    "killed between rounds": (
-        pieces(p4=Piece(4, 60, 190, {1: 1}, KILL)),
-        ["round: job 'e' is stopped at 190, not a multiple of 60"],
-    ),
-    "renewal": (
-        pieces(p3=Piece(3, 120, 235, {1: 1})),
-        ["renewal: job 'd' stops and starts at 120 on the same nodes"],
-    ),
-    "completes late": (
-        pieces(p1=Piece(1, 60, 111, {2: 2})),
-        ["completion: job 'b' ends at 111, from 60 with 0 s of overhead it must end at 110"],
-    ),
-    "no overhead paid": (
-        pieces(p3=Piece(3, 120, 210, {2: 1})),
-        ["completion: job 'd' ends at 210, from 120 with 25 s of overhead it must end at 235"],
-    ),
-    "killed and keeps all": (
-        pieces(p5=Piece(4, 240, 270, {0: 1})),
-        ["completion: job 'e' ends at 270, from 240 with 25 s of overhead it must end at 305"],
-    ),
-    "ends in its overhead": (
-        pieces(p2=Piece(3, 60, 240, {1: 1}, SUSPEND), p3=Piece(3, 240, 260, {2: 1})),
-        ["completion: job 'd' ends at 260, from 240 with 25 s of overhead it must end at 235"],
-    ),
-    "after the end of the run": (
-        pieces(p5=Piece(4, 360, 425, {0: 1})),
-        ["order: job 'e' runs until 425, the run only until 360"],
-    ),
-}  # fmt: skip
+RUNS = table("broken_runs")
+SEGMENTS = RUNS["segments"]
 
 
 def test_overlapping_segments_of_a_job_are_named() -> None:
@@ -207,7 +154,7 @@ def test_overlapping_segments_of_a_job_are_named() -> None:
 @pytest.mark.parametrize("case", SEGMENTS)
 def test_broken_segments_are_named(case: str) -> None:
     changed, messages = SEGMENTS[case]
-    assert sorted(violations(hand_run(changed))) == sorted(messages)
+    assert sorted(violations(hand_run(changed_pieces(PIECES, changed)))) == sorted(messages)
 
 
 def test_a_suspension_off_the_lease_is_named() -> None:
@@ -432,44 +379,12 @@ def ends(job: str, end: int, wanted: int, start: int, overhead: int, speed: str 
     return [f"completion: job {job!r} ends at {end}, {told}"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "messages"),
-    [
-        # as if profiling had made progress, the split run had been at full speed, the move free,
-        # or at the price of the rules
-        ([(2, Piece(0, 180, 300, {1: 4}))], ends("a", 300, 360, 180, 40)),
-        ([(2, Piece(0, 180, 320, {1: 4}))], ends("a", 320, 360, 180, 40)),
-        ([(2, Piece(0, 180, 345, {1: 4}))], ends("a", 345, 360, 180, 40)),
-        # as if it ran no faster on twice the GPUs, and no slower on one of them
-        ([(3, Piece(1, 180, 280, {0: 4}))], ends("b", 280, 230, 180, 0, " and speed 2")),
-        ([(3, Piece(1, 180, 280, {0: 1}))], ends("b", 280, 380, 180, 0, " and speed 0.5")),
-        # its last run on two nodes, at full speed
-        (
-            [(2, Piece(0, 240, 420, {0: 2, 1: 2}))],
-            ends("a", 420, 560, 240, 40, " and speed 0.5"),
-        ),
-        # as if the run after profiling were a resumption
-        ([(0, Piece(1, 0, 60, {0: 2}, PROFILED)), (3, Piece(1, 180, 255, {0: 4}))],
-         ends("b", 255, 230, 180, 0, " and speed 2")),
-        (
-            [(3, Piece(1, 360, 410, {0: 4, 1: 1}))],
-            ["gang: job 'b' holds 5 GPUs from 360, its gang is 2",
-             *ends("b", 410, 400, 360, 0, " and speed 2.5")],
-        ),
-        (
-            [(0, Piece(1, 0, 60, {0: 3}, PROFILED))],
-            ["gang: job 'b' is profiled on 3 GPUs from 0, its gang is 2"],
-        ),
-        (
-            [(0, Piece(0, 0, 50, {0: 2}, PROFILED))],
-            ["round: job 'a' is stopped at 50, not a multiple of 60"],
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "messages"), RUNS["speeds"])
 def test_what_speed_cost_or_profiling_do_not_allow_is_named(
-    changed: list[tuple[int, Piece]], messages: list[str]
+    changed: dict[str, Any], messages: list[str]
 ) -> None:
-    run = known(*changed)
+    pieces = changed_pieces(HALVES, changed)
+    run = hand_run(pieces, instance=KNOWN, rejected=(), left={})
     run = replace(run, now=max(360, int(run.schedule.end.max())))
     assert violations(run) == messages
 
@@ -546,36 +461,9 @@ def test_a_correct_run_on_several_models_passes() -> None:
     assert mixed() == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "messages"),
-    [
-        (
-            [(0, Piece(0, 0, 60, {0: 1, 2: 1}, SUSPEND)), (3, Piece(1, 60, 361, {2: 2}))],
-            ["placement: job 'a' of 2 GPUs has {0: 1, 2: 1} from 0, which is not consolidated",
-             "model: job 'a' is on GPUs of 'k80', 'v100' from 0, a gang runs on one model"],
-        ),
-        (
-            [(4, Piece(2, 360, 410, {1: 1}))],
-            ["model: job 'c' is on GPUs of 'v100' from 360, its pin is 'k80'"],
-        ),
-        (
-            [(2, Piece(0, 180, 230, {1: 2}))],
-            ends("a", 230, 240, 180, 10, " and speed 2.5"),
-        ),
-        (
-            [(2, Piece(0, 180, 240, {2: 2})), (3, Piece(1, 240, 541, {2: 2}))],
-            ends("a", 240, 260, 180, 30, " and speed 2.5"),
-        ),
-        (
-            [(3, Piece(1, 0, 300, {2: 2}))],
-            ends("b", 300, 301, 0, 0, " and speed 0.333333"),
-        ),
-    ],
-)  # fmt: skip
-def test_what_a_model_does_not_allow_is_named(
-    changed: list[tuple[int, Piece]], messages: list[str]
-) -> None:
-    assert mixed(*changed) == messages
+@pytest.mark.parametrize(("changed", "messages"), RUNS["models"])
+def test_what_a_model_does_not_allow_is_named(changed: dict[str, Any], messages: list[str]) -> None:
+    assert mixed(*enumerate(changed_pieces(TWO, changed))) == messages
 
 
 def test_a_job_is_not_on_a_model_that_its_speeds_do_not_name() -> None:

@@ -1,7 +1,6 @@
 """Bounds by prices of several GPU models: against every schedule, linear programs, tampering."""
 
 import random
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from scipy.optimize import linprog
 
 import gangsched as gs
-from corrupted import corrupted
 from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -34,24 +32,17 @@ from gangsched.verify.completion_time import GangProblem
 from gangsched.verify.kernels import proven_costs
 from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
 
-MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9)]
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
 
 
 @pytest.mark.parametrize("measure", first(1, SUMS))
-@pytest.mark.parametrize("seed", [0, *MORE])
-def test_no_bound_exceeds_the_optimum(measure: str, seed: int) -> None:
-    """And it is better than mean busy times on some, and not always the optimum."""
-    rng = np.random.default_rng(seed)
+def test_it_is_better_than_mean_busy_times_on_some_and_not_always_the_optimum(measure: str) -> None:
+    rng = np.random.default_rng(0)
     gaps, gains = [], []
     for _ in range(30):
         problem = mixed_problem(rng, measure, jobs=4)
-        best = mixed_optimum(problem)
-        for rounds in (0, 40):
-            bound = model_price_bound(problem, rounds=rounds, intervals=40)
-            assert bound.value <= best
-            verify_bound(problem, bound)
-        gaps.append(float(best) / bound.value - 1)
+        bound = model_price_bound(problem, rounds=40, intervals=40)
+        gaps.append(float(mixed_optimum(problem)) / bound.value - 1)
         gains.append(bound.value / busy_time_bound(problem).value - 1)
         assert online_bound(problem, steps=40).value >= busy_time_bound(problem).value
     assert sum(gain > 1e-3 for gain in gains) >= 3
@@ -375,18 +366,6 @@ def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> N
     more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-5)
     with pytest.raises(InvalidCertificate):
         verify_bound(problem, Bound(more, "too much", bound.certificate))
-
-
-@each_seed(range(120))
-def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
-    """A changed list may prove something else; it never proves more than the best schedule has."""
-    rng = random.Random(seed)
-    problem = mixed_problem(np.random.default_rng(seed), rng.choice(SUMS), jobs=3)
-    bound = model_price_bound(problem, intervals=20, rounds=40)
-    proof = corrupted(bound.certificate, rng)
-    claimed = Fraction(mixed_optimum(problem)) * Fraction(10**9 + 1, 10**9)
-    with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(float(claimed) + (0.5 if problem.integral else 0), "no", proof))
 
 
 def test_numbers_beyond_64_bits_are_counted_exactly() -> None:

@@ -1,7 +1,6 @@
 """Bounds by prices of GPU time: against every schedule, against a plain evaluation, by hand."""
 
 import random
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
-from corrupted import corrupted
 from few import each_seed
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -22,17 +20,9 @@ from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
 from gangsched.solvers.ours.pool import area_order, run_pool, schedule_of
 from gangsched.verify.kernels import cost_columns, least_costs
-from preemptive import MEASURES, optimum, problem_of, problems, random_problem
+from preemptive import MEASURES, optimum, problem_of, random_problem
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
-
-
-@given(st.sampled_from(SUMS).flatmap(lambda measure: problems(measure=measure)))
-def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
-    for rounds in (0, 30):
-        bound = price_bound(problem, rounds=rounds, intervals=40)
-        assert bound.value <= optimum(problem)
-        verify_bound(problem, bound)
 
 
 @pytest.mark.slow
@@ -204,30 +194,6 @@ def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
     return problem_of([4, 4], rows, measure, weighted=True)
 
 
-@pytest.mark.parametrize("measure", SUMS)
-@each_seed(range(5))
-def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> None:
-    problem = crowd(seed, measure)
-    bound = price_bound(problem, intervals=60)
-    verify_bound(problem, bound)
-    more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-6)
-    with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(more, "too much", bound.certificate))
-
-
-@each_seed(range(300), plain=60)
-def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
-    """A changed list may prove something else; it never proves more than the best schedule has."""
-    rng = random.Random(seed)
-    problem = random_problem(np.random.default_rng(seed), rng.choice(SUMS))
-    bound = price_bound(problem, intervals=20, rounds=50)
-    proof = corrupted(bound.certificate, rng)
-    best = optimum(problem)
-    claimed = Fraction(best) * Fraction(10**9 + 1, 10**9)
-    with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(float(claimed) + (0.5 if problem.integral else 0), "no", proof))
-
-
 # --- how it is asked ------------------------------------------------------------------------------
 
 
@@ -266,15 +232,16 @@ def test_slowdowns_count_whole_parts() -> None:
 
 @pytest.mark.parametrize("power", [0, 20, 45, 200])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_finer_scale_proves_the_same_slowdown(seed: int, power: int) -> None:
+def test_a_finer_scale_proves_the_same(seed: int, power: int) -> None:
     """Beyond 64 bits rates of jobs are rounded to whole parts, beyond that numbers are exact."""
-    problem = crowd(seed, "slowdown")
+    problem = crowd(seed, SUMS[seed])
     bound = price_bound(problem, intervals=60)
     own = dict(bound.certificate)
     own |= {"prices": [q << power for q in own["prices"]], "scale": own["scale"] << power}
     verify_bound(problem, Bound(bound.value, "finer", own))
+    more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-9)
     with pytest.raises(InvalidCertificate):
-        verify_bound(problem, Bound(bound.value * (1 + 1e-9), "finer", own))
+        verify_bound(problem, Bound(more, "finer", own))
 
 
 def test_costs_of_two_to_the_63_do_not_wrap() -> None:

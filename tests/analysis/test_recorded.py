@@ -20,6 +20,7 @@ from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.instances.convert import LogTimes, to_instance
 from gangsched.instances.traces import LogRow, ReadReport, Trace, read_csv
 from gangsched.solvers import Preempts
+from malformed import table
 
 FIELDS = "id,user,gpus,submit,start,end,duration"
 Row = tuple[str, str, int, int, int, int, int]
@@ -159,36 +160,7 @@ def test_jobs_with_speeds_have_no_recorded_run_times() -> None:
     assert found.unrecorded == why
 
 
-@pytest.mark.parametrize(
-    ("rows", "why"),
-    [
-        (
-            [("a", "u", 4, 0, 0, 99, 99), ("b", "u", 8, 1, 50, 99, 49)],
-            (
-                "log and cluster contradict each other, see an audit: more GPUs in use than there "
-                "are: 12 of 8 at second 51, for 48 s in all [job 'b', job 'a']"
-            ),
-        ),
-        (
-            [("a", "u", 4, 0, 0, 99, 99), ("b", "u", 8, 1, "", 99, 49)],
-            "1 of 2 jobs without a recorded start, such as 'b'",
-        ),
-        (
-            [("a", "u", 4, 0, 0, 99, 99), ("b", "u", 8, 200, 150, 250, 49)],
-            (
-                "log and cluster contradict each other, see an audit: a start before the "
-                "submission: 1 job, such as 'b', by 50 s [job 'b']"
-            ),
-        ),
-        (
-            [("a", "u", 4, 0, 0, 99, 99), ("b", "u", 8, 100, 150, 250, 103)],
-            (
-                "log and cluster contradict each other, see an audit: an end before the run time "
-                "is over: 1 job, such as 'b', by 3 s [job 'b']"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("rows", "why"), table("broken_runs")["recorded"])
 def test_a_log_that_cannot_be_is_no_row_and_no_failure(
     rows: list[Row], why: str, tmp_path: Path
 ) -> None:

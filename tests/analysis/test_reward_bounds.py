@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from corrupted import corrupted
 from deadline_optimum import optimum, problem_of, random_problem
 from few import each_seed
 from gangsched.analysis.driving.drive import drive
@@ -25,26 +23,6 @@ from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.traces import read_chronus
 from gangsched.solvers import Bound, Fifo, Srtf
 from gangsched.verify.kernels import most_gains
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-@given(seeds, st.sampled_from([1, 2, 32]), st.sampled_from([0, 40]))
-def test_no_schedule_wins_more(seed: int, intervals: int, rounds: int) -> None:
-    problem = random_problem(np.random.default_rng(seed))
-    bound = reward_bound(problem, intervals=intervals, rounds=rounds)
-    assert optimum(problem) <= bound.value <= problem.top
-    verify_bound(problem, bound)
-
-
-@given(seeds)
-def test_no_elastic_schedule_wins_more(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = random_problem(rng, jobs=2, gpus=2, elastic=True)
-    bound = reward_bound(problem)
-    assert optimum(problem) <= bound.value <= problem.top
-    verify_bound(problem, bound)
-    assert bound.value >= reward_bound(DeadlineRewards(problem.instance)).value
 
 
 def test_bounds_are_strict_and_tight_on_many() -> None:
@@ -196,16 +174,6 @@ def test_many_intervals() -> None:
 
 def _certificate(times: Any, prices: Any, scale: Any = 1) -> dict[str, Any]:
     return {"kind": "prices", "times": times, "prices": prices, "scale": scale}
-
-
-@given(seeds)
-def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
-    problem = random_problem(np.random.default_rng(seed))
-    proof = corrupted(reward_bound(problem, rounds=5).certificate, Random(seed))
-    best = optimum(problem)
-    if best > 0:
-        with pytest.raises(InvalidCertificate):
-            verify_bound(problem, Bound(best - 1, "", proof))
 
 
 # --- the workload of the papers ------------------------------------------------------------------

@@ -1,16 +1,12 @@
 """Problems as JSON: both ways, and clear refusals."""
 
 import dataclasses
-import json
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gangsched as gs
 from gangsched.formulations import DeadlineRewards, LtgfFluid, LtgfRound, RarDdls, UniSched
@@ -20,7 +16,6 @@ from gangsched.formulations.irmp.problem import Irmp
 from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.instances import Linear, ParameterServerJob
 from malformed import FILES
-from strategies import deadline_instances, irmp_problems, rar_problems
 
 JOB = gs.RingJob(id="a", gpus=2, iterations=9, gradient=0, base_time=0.5)
 SAME = RarDdls(
@@ -107,44 +102,6 @@ def test_a_problem_written_by_hand_is_read_and_defaults_stay_out_of_the_file(nam
 
 def test_nodes_in_turn_do_not_make_up_the_users_quotas() -> None:
     assert Irmp(SAME_REVENUE.instance).owners == ()
-
-
-@st.composite
-def queues(draw: st.DrawFn) -> UniSched:
-    """Any queue, with all parameters of which a file holds something else than a number."""
-    instance = draw(deadline_instances(max_release=1200))
-    numbers = st.integers(0, len(instance.jobs) - 1)
-    free = st.tuples(*(st.integers(0, size) for size in instance.cluster.sizes))
-    return UniSched(
-        instance,
-        lease=draw(st.sampled_from([600, 900])),
-        allocations=draw(st.sampled_from(["cells", "exact", "consolidated"])),
-        lexicographic=draw(st.booleans()),
-        phases=draw(st.dictionaries(numbers, st.sampled_from(LeasePhase))),
-        profilers=draw(st.frozensets(numbers)),
-        free=draw(st.none() | free),
-    )
-
-
-REWARDED = st.builds(DeadlineRewards, deadline_instances(max_release=1200), st.booleans())
-#: any problem, and what follows from its parameters
-ANY: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any]]] = {
-    "rar-ddls": (rar_problems(own_degradation=False), lambda problem: problem.rates.tolist()),
-    "unisched": (queues(), lambda problem: problem.options()),
-    "deadline-rewards": (REWARDED, lambda problem: problem.elastic),
-    "irmp": (
-        irmp_problems(), lambda problem: (problem.parameters(), problem.quotas.tolist())
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("strategy", "of"), ANY.values(), ids=ANY)
-@given(data=st.data())
-def test_problems_come_back(strategy: Any, of: Any, data: st.DataObject) -> None:
-    problem = data.draw(strategy)
-    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
-    assert again == problem
-    assert of(again) == of(problem)
 
 
 # --- problems of their own fields -----------------------------------------------------------------

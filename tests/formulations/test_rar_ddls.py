@@ -22,6 +22,7 @@ from brute_force import fits, placements, slot_by_slot, speed
 from gangsched.formulations.problem import Sense
 from gangsched.formulations.rar_ddls.problem import DEGRADATIONS, RarDdls, estimates, evaluate
 from gangsched.instances import Cluster, Instance, Job, Node, RingJob, Schedule, Segment
+from malformed import table
 from strategies import rar_placements, rar_problems, rar_schedules
 
 problems = rar_problems()
@@ -313,71 +314,22 @@ def test_unbroken_schedules(rows: list[Segment]) -> None:
     assert TRIO.objective(Schedule.of(rows)) == 4
 
 
-BROKEN = {
-    "(1) few": (
-        [replace(A, gpus={0: 1, 1: 1}), B, C],
-        ["gang (1): job 'a' holds 2 of its 3 GPUs"],
-    ),
-    "(1) many": (
-        [A, B, replace(C, gpus={2: 2})],
-        ["gang (1): job 'c' holds 2 of its 1 GPUs"],
-    ),
-    "(1) missing": ([A, B], ["gang (1): job 'c' is not scheduled"]),
-    "(1) nothing": ([], [f"gang (1): job '{i}' is not scheduled" for i in "abc"]),
-    "(2)": (
-        [A, B, replace(C, gpus={0: 1})],
-        ["capacity (2): node 'n0' holds 3 of its 2 GPUs at slot 0"],
-    ),
-    "(3) suspended": (
-        [A, B, replace(C, end=2), replace(C, start=3, end=5)],
-        ["non-preemption (3): job 'c' runs in 2 segments"],
-    ),
-    "(3) migrated": (
-        [A, B, replace(C, end=1), replace(C, start=1, gpus={1: 1})],
-        ["non-preemption (3): job 'c' runs in 2 segments"],
-    ),
-    "(4) GPUs after the run, (9) late": (
-        [A, B, replace(C, end=5)],
-        ["completion (9): job 'c' ends at 5 after 5 of 4 iterations, one slot or more too late"],
-    ),
-    "(6)-(8) contention not counted": (
-        [A, Segment(1, 1, 3, {1: 1, 2: 2}), Segment(2, 2, 6, {0: 1})],
-        [
-            "completion (9): job 'a' ends at 2 after 5 of 8 iterations",
-            "completion (9): job 'b' ends at 3 after 5 of 8 iterations",
-        ],
-    ),
-    "(6)-(8) contention on one of the servers": (
-        [Segment(0, 0, 8, {0: 2, 1: 1}), Segment(1, 0, 2, {1: 1, 2: 2}), Segment(2, 8, 12, {2: 1})],
-        [
-            "completion (9): job 'a' ends at 8 after 26 of 8 iterations, one slot or more too late",
-            "completion (9): job 'b' ends at 2 after 2 of 8 iterations",
-        ],
-    ),
-    "(9) early": (
-        [A, B, replace(C, end=3)],
-        ["completion (9): job 'c' ends at 3 after 3 of 4 iterations"],
-    ),
-    "job number": ([replace(A, job=3), B, C], ["reference: job number 3 of 3"]),
-    "node number": ([replace(A, gpus={0: 2, 3: 1}), B, C], ["reference: node number 3 of 3"]),
-    "device of two jobs": (
-        [A_DEVICES, B_DEVICES, replace(C, start=2, end=6, gpus={1: 1}, devices={1: (0,)})],
-        ["device: GPU 0 of node 'n1' is used twice at slot 2"],
-    ),
-    "device twice in a job": (
-        [replace(A, devices={0: (1, 1), 1: (0,)}), B_DEVICES, replace(C, devices={2: (0,)})],
-        ["device: GPU 1 of node 'n0' is used twice at slot 0"],
-    ),
-    "device number": (
-        [A_DEVICES, B_DEVICES, replace(C, devices={2: (2,)})],
-        ["device: node 'n2' has no GPU 2"],
-    ),
-}
+BROKEN = table("broken_rings")
+RIGHT = {"a": A, "b": B, "c": C, "a with devices": A_DEVICES, "b with devices": B_DEVICES}
+
+
+def segment(row: Any) -> Segment:
+    """A row of the table."""
+    if isinstance(row, str):
+        return RIGHT[row]
+    job, start, end, gpus, *devices = row
+    held = {int(node): tuple(own) for node, own in devices[0].items()} if devices else None
+    return Segment(job, start, end, {int(node): count for node, count in gpus.items()}, held)
 
 
 @pytest.mark.parametrize(("rows", "messages"), BROKEN.values(), ids=BROKEN)
-def test_each_constraint_is_reported_alone(rows: list[Segment], messages: list[str]) -> None:
-    assert TRIO.violations(Schedule.of(rows)) == messages
+def test_each_constraint_is_reported_alone(rows: list[Any], messages: list[str]) -> None:
+    assert TRIO.violations(Schedule.of(map(segment, rows))) == messages
 
 
 def test_the_horizon_is_a_constraint() -> None:

@@ -4,12 +4,14 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from few import each_seed
 from gangsched.instances import Trace
 from gangsched.instances.traces import read_csv
+from malformed import table
 
 T0 = "2024-03-01T08:00:00"
 #: three jobs that waited 35, 0 and 600 s and ran 2,197, 1,800 and 600 s on 4, 2 and 8 GPUs
@@ -50,102 +52,23 @@ def test_lines_above_the_names_are_left_aside(tmp_path: Path) -> None:
     assert plain(read_csv(tmp_path / "above.csv")) == JOBS
 
 
-#: columns that are added to (or, if None, taken from) the base, and a role that one of them has
-READ: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, str]]] = {
-    "a wall time above end - start is a limit": (
-        {"walltime": ["04:00:00", "12:00:00", "04:00:00"]},
-        {"limit": "walltime"},
-    ),
-    "a wall time that is end - start is a run time": (
-        {"walltime": ["00:36:37", "00:30:00", "00:10:00"]},
-        {"duration": "walltime"},
-    ),
-    "a limit in minutes": ({"timelimit": ["60", "60", "30"]}, {"limit": "timelimit"}),
-    "a queue of start - submit is a wait": ({"queue": ["35", "0", "600"]}, {"wait": "queue"}),
-    "a queue of names is one": (
-        {"queue": ["short", "short", "long"], "owner": None},
-        {"user": "queue"},
-    ),
-    "flags are no ends": ({"completed": ["True", "False", "True"]}, {"end": "end_time"}),
-    "ones and zeros are no ends": ({"finished": ["1", "0", "1"]}, {"end": "end_time"}),
-    "models are no counts": ({"gpu": ["A100", "V100", "A100"]}, {"gpus": "num_gpus"}),
-    "utilisation is no count": ({"gpu": ["87.5", "12.1", "99.0"]}, {"gpus": "num_gpus"}),
-    "a percentage in whole numbers is no count": (
-        {"gpu": ["87", "12", "99"]},
-        {"gpus": "num_gpus"},
-    ),
-    "an empty column is none": (
-        {"gpus": ["", "None", ""], "duration": ["", "", ""], "user": ["", "", ""]},
-        {"gpus": "num_gpus", "user": "owner"},
-    ),
-    "milliseconds without a word beside seconds": (
-        {"runtime": ["2197000", "1800000", "600000"]},
-        {"duration": "runtime"},
-    ),
-    "seconds waited give the submission": (
-        {"submit_time": None, "queued": ["35", "0", "600"]},
-        {"wait": "queued"},
-    ),
-    "a request is a submission": (
-        {"submit_time": None, "requested_at": BASE["submit_time"]},
-        {"submit": "requested_at"},
-    ),
-    "PBS: qtime is the submission, etime when it could start": (
-        {"submit_time": None, "qtime": BASE["submit_time"], "etime": BASE["submit_time"]},
-        {"submit": "qtime", "eligible": "etime"},
-    ),
-    "a duration from submission to end is no run time": (
-        {"duration": ["2232", "1800", "1200"]},
-        {"end": "end_time"},
-    ),
-    "a wait of nothing beside a start of another name": (
-        {"reserved": ["0", "0", "0"], "start_time": None, "job start": BASE["start_time"]},
-        {"start": "job start"},
-    ),
-    "a wall time used is a run time": (
-        {"Walltime Used": ["36:37", "30:00", "10:00"]},
-        {"duration": "Walltime Used"},
-    ),
-    "a wall time beside what it took is a limit": (
-        {"end_time": None, "took_s": ["2197", "1800", "600"], "walltime": ["2h", "1h", "1h"]},
-        {"duration": "took_s", "limit": "walltime"},
-    ),
-    "time in a queue, and none of its places": (
-        {
-            "submit_time": None,
-            "Time In Queue": ["35", "0", "600"],
-            "queue position": ["0", "9", "1"],
-        },
-        {"wait": "Time In Queue"},
-    ),
-    "people before queues": (
-        {"owner": None, "user email": BASE["owner"], "queue": ["x", "x", "y"]},
-        {"user": "user email", "queue": "queue"},
-    ),
-    "GPUs by the node, with a stroke": (
-        {"num_gpus": None, "GPUs/node": ["4", "2", "4"], "nodes": ["1", "1", "2"]},
-        {"gpus_per_node": "GPUs/node", "nodes": "nodes"},
-    ),
-    "times as LSF has them": (
-        {"end_time": ["Mar 01 08:37:12 2024", "Mar 01 08:40:00 2024", "Mar 01 08:40:00 2024"]},
-        {"end": "end_time"},
-    ),
-    "run times with dates left aside": (
-        {"created": ["3", "2", "1"], "elapsed": ["36:37", "30:00", "10:00"]},
-        {"duration": "elapsed"},
-    ),
-}
+#: columns that are added to the base, or left out where they are false, and what is read of them
+TABLE = table("roles")
 
 
-@pytest.mark.parametrize(("changes", "wanted"), READ.values(), ids=READ)
+def changed(changes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The base with other columns."""
+    return {name: texts for name, texts in {**BASE, **changes}.items() if texts}
+
+
+@pytest.mark.parametrize(("changes", "wanted"), TABLE["read"].values(), ids=TABLE["read"])
 def test_values_decide_what_names_suggest(
-    tmp_path: Path, changes: Mapping[str, Sequence[str] | None], wanted: Mapping[str, str]
+    tmp_path: Path, changes: Mapping[str, Any], wanted: Mapping[str, str]
 ) -> None:
-    columns = {name: texts for name, texts in {**BASE, **changes}.items() if texts is not None}
-    trace = read(tmp_path, columns)
+    trace = read(tmp_path, changed(changes))
     assert plain(trace) == JOBS
     assert [row.start for row in trace.rows] == [35, 600, 1800]
-    ends = [] if changes.get("end_time", "") is None else [2232, 2400, 2400]
+    ends = [] if changes.get("end_time") is False else [2232, 2400, 2400]
     assert [row.end for row in trace.rows if row.end is not None] == ends
     assert roles(trace).items() >= wanted.items()
     assert trace.submitted
@@ -162,51 +85,13 @@ def test_of_several_submissions_the_best_name_wins(tmp_path: Path, names: str, p
     assert plain(read(tmp_path, both)) == JOBS
 
 
-#: what is asked, and an answer
-ASKED: dict[str, tuple[Mapping[str, Sequence[str] | None], str, str]] = {
-    "two submissions": (
-        {"submit_time": None, "created": BASE["submit_time"], "queued_at": BASE["start_time"]},
-        "submit may be 'created' or 'queued_at', which differ in 2 of 3 rows: say which",
-        "submit=created",
-    ),
-    "a time that comes first": (
-        {"submit_time": None, "t0": BASE["submit_time"]},
-        "is 't0' the submission? It comes before 'start_time'",
-        "submit=t0",
-    ),
-    "GPUs of a job or of each of its pods": (
-        {"num_gpus": None, "gpus": ["4", "2", "8"], "replicas": ["1", "1", "2"]},
-        "is 'gpus' the GPUs of a job, or of each of its 'replicas'?",
-        "gpus=gpus",
-    ),
-    "two counts of GPUs": (
-        {"gpu_count": ["4", "4", "8"]},
-        "the GPUs of a job may be ",
-        "gpus=num_gpus",
-    ),
-    "two run times": (
-        {"end_time": None, "runtime": ["2197", "1800", "600"], "elapsed": ["1", "2", "3"]},
-        "duration may be 'runtime' or 'elapsed', which differ in 3 of 3 rows",
-        "duration=runtime",
-    ),
-    "minutes and seconds, or hours": (
-        {"end_time": None, "runtime": ["36:37", "30:00", "10:00"]},
-        "may be minutes and seconds or hours and minutes",
-        "",
-    ),
-    "years of run time": (
-        {"end_time": None, "runtime": ["21970000", "18000000", "6000000"]},
-        "the unit of 'runtime' is not told",
-        "duration=runtime:us",
-    ),
-}
-
-
-@pytest.mark.parametrize(("changes", "question", "answer"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(
+    ("changes", "question", "answer"), TABLE["asked"].values(), ids=TABLE["asked"]
+)
 def test_what_two_readings_explain_is_asked(
-    tmp_path: Path, changes: Mapping[str, Sequence[str] | None], question: str, answer: str
+    tmp_path: Path, changes: Mapping[str, Any], question: str, answer: str
 ) -> None:
-    columns = {name: texts for name, texts in {**BASE, **changes}.items() if texts is not None}
+    columns = changed(changes)
     with pytest.raises(ValueError, match=re.escape(question)) as caught:
         read(tmp_path, columns)
     assert str(caught.value).startswith(f"{tmp_path / 'log.csv'}: ")
@@ -271,24 +156,11 @@ def test_models_of_the_cluster_are_models_of_jobs(tmp_path: Path) -> None:
     assert [job.pin for job in read_csv(path, models=["A100"]).jobs] == ["", "", ""]
 
 
-#: how times are written, and the step in which they are
-STEPS: dict[str, tuple[Mapping[str, Sequence[str] | None], Mapping[str, float]]] = {
-    "to the second": ({}, {}),
-    "to the minute": (
-        {"start_time": ["2024-03-01 08:00", "2024-03-01 08:10", "2024-03-01 08:30"]},
-        {"start": 60.0},
-    ),
-    "to the hundredth of an hour": ({"runtime_h": ["0.61", "0.50", "0.17"]}, {"duration": 36.0}),
-    "to the minute, in words": ({"runtime": ["37m", "30m", "10m"]}, {"duration": 60.0}),
-    "hours of some": ({"runtime": ["36m37s", "30m", "1h"]}, {"duration": 3600.0}),
-}
-
-
-@pytest.mark.parametrize(("changes", "steps"), STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize(("changes", "steps"), TABLE["steps"].values(), ids=TABLE["steps"])
 def test_how_finely_times_were_written(
-    tmp_path: Path, changes: Mapping[str, Sequence[str]], steps: Mapping[str, float]
+    tmp_path: Path, changes: Mapping[str, Any], steps: Mapping[str, float]
 ) -> None:
-    assert read(tmp_path, {**BASE, **changes}).steps == pytest.approx(dict(steps))
+    assert read(tmp_path, changed(changes)).steps == pytest.approx(dict(steps))
 
 
 # --- units and clocks ----------------------------------------------------------------------------
