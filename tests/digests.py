@@ -298,7 +298,7 @@ def measures() -> Parts:
 
 #: jobs and nodes of the problems on which solvers and bounds differ, and of those for exact solvers
 SIZES: Mapping[str, tuple[int | None, int | None]] = {
-    "rar-ddls": (40, 4), "unisched": (30, None), "irmp": (20, 14), "gandiva-fair": (None, None),
+    "rar-ddls": (40, 4), "unisched": (30, None), "irmp": (15, 14), "gandiva-fair": (None, None),
     "ltgf": (12, 2), "ltgf-round": (12, 2), "ltgf-fluid": (8, 1), "completion-time": (20, 2),
     "sharing-incentive": (20, 2), "deadline-rewards": (20, 2),
 }  # fmt: skip
@@ -322,7 +322,7 @@ def problems(name: str) -> dict[str, Any]:
     if name == "irmp":
         made["convex"] = draw(setting="paper", utility="convex")
     make = registry.PROBLEMS[name].make
-    return made | {kind: make(crowd(kind)) for kind in CROWDED.get(name, ())}
+    return made | {kind: make(crowd(kind, jobs=18)) for kind in CROWDED.get(name, ())}
 
 
 def small(name: str) -> dict[str, Any]:
@@ -523,7 +523,7 @@ def compare() -> Parts:
     """The JSON of comparisons by the solvers that are compared when none are named."""
     found = {}
     for name in registry.PROBLEMS:
-        made = gs.compare(list(problems(name).values())[-1])
+        made = gs.compare(list(small(name).values())[-1])
         rows = [[row.solver, row.objective, row.ratio] for row in made.rows]
         value = [rows, made.bound and made.bound.value] if needs_others(name) else made.to_dict()
         found[name] = Part(value, short(row[1] for row in rows), FEW)
@@ -549,7 +549,7 @@ def figures() -> Parts:
         "rar_ddls:fig5": {"seeds": (0,), "variants": ("B",)},
         "ltgf:fig6": {},
         "unisched:table3": {"jobs": (16,), **one},
-        "irmp:fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8, 14), **one},
+        "irmp:fig4": {"jobs": (4, 6), "servers": (6, 8), "default": (5, 8, 14), **one},
         "irmp:fig12": {"default": (8, 10, 3)},
         "gandiva_fair:table2": {"seeds": 5, "quanta": (20, 100)},
         "gandiva_fair:table3": {},

@@ -102,7 +102,7 @@ def gpu_prices(market: MarketProblem, certificate: Mapping[str, Any]) -> Fractio
 def _nash(
     market: MarketProblem, prices: list[Fraction], mu: list[Fraction], spent: Fraction
 ) -> Fraction:
-    up = Context(prec=DIGITS, rounding=ROUND_CEILING)
+    up = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=-999)  # above 0: not a million digits
     every, total = sum(market.tickets), spent - 1
     for u, row in enumerate(market.speeds):
         paid = [(p + mu[u], speed) for p, speed in zip(prices, row, strict=True) if speed]

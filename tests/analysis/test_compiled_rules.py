@@ -86,7 +86,8 @@ def assert_all_ways_agree(instance: Instance[Job], name: str, rules: dict[str, A
 @pytest.mark.parametrize("name", [*POLICIES, *RECORDS])
 @pytest.mark.parametrize(("users", "nodes", "size"), first(2, CLUSTERS))
 def test_machine_code_decides_like_python(name: str, users: int, nodes: int, size: int) -> None:
-    for seed, rules in enumerate(RULES):
+    """Half of the rules on each cluster."""
+    for seed, rules in [*enumerate(RULES)][users % 2 :: 2]:
         instance = contended(seed, users=users, nodes=nodes, size=size)
         assert_all_ways_agree(instance, name, rules)
 

@@ -23,7 +23,7 @@ from sharing_optimum import READINGS, optimum, random_instance
 def tiny(seed: int, limited: bool) -> tuple[SharingIncentive, Any]:
     """A problem and its optimum; a limit between the least worst ratio and twice that."""
     rng = np.random.default_rng([15, seed])
-    instance, reading = random_instance(rng), READINGS[seed % 3]
+    instance, reading = random_instance(rng, jobs=4), READINGS[seed % 3]
     problem = SharingIncentive(instance, reading)  # type: ignore[arg-type]
     best = optimum(problem)
     if not limited:
@@ -35,9 +35,9 @@ def tiny(seed: int, limited: bool) -> tuple[SharingIncentive, Any]:
 
 @pytest.mark.slow
 def test_it_is_often_close_to_the_optimum() -> None:
-    for limited, often in ((False, 14), (True, 24)):
+    for limited, often in ((False, 7), (True, 15)):
         gaps = []
-        for seed in range(60):
+        for seed in range(40):
             problem, best = tiny(seed, limited)
             bound = user_bound(problem, rounds=100, intervals=30).value
             gaps.append(float(best) / bound if bound else 9.0)
@@ -63,7 +63,7 @@ def test_the_order_often_finds_the_optimum() -> None:
         user_order(tiny(seed, False)[0]).objective == float(tiny(seed, False)[1])
         for seed in range(60)
     ]
-    assert sum(same) >= 20
+    assert sum(same) >= 30
 
 
 # --- by hand --------------------------------------------------------------------------------------

@@ -93,13 +93,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in sharing_optimum.READINGS])
-@each_seed(range(100), plain=30)
+@each_seed(range(50), plain=12)
 def test_the_optimum_is_found_and_proven(kind: str, seed: int) -> None:
     check(kind, seed)
 
 
 @pytest.mark.parametrize("reading", sharing_optimum.READINGS)
-@each_seed(range(20), plain=8)
+@each_seed(range(16), plain=4)
 def test_the_worst_user_is_as_well_off_as_can_be(reading: str, seed: int) -> None:
     check(reading, seed)
 

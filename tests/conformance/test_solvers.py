@@ -259,6 +259,6 @@ def test_the_compact_optimum_bounds_every_solver_and_is_exact_for_equal_gangs(se
 
 
 @pytest.mark.slow
-@each_seed(range(25, 275))
-def test_the_compact_optimum_bounds_every_solver_on_250_more(seed: int) -> None:
+@each_seed(range(25, 105))
+def test_the_compact_optimum_bounds_every_solver_on_80_more(seed: int) -> None:
     compare(seed)

@@ -207,9 +207,9 @@ def test_ctrl_c_keeps_the_best_so_far(kind: str, monkeypatch: pytest.MonkeyPatch
     assert run.stop is Stop.INTERRUPTED
 
 
-@pytest.mark.parametrize("models", ["", "ab"])
-def test_full_effort_shows_it_and_the_makespan_is_refused(models: str) -> None:
-    problem = waiting(3, jobs=20, models=models)
+@pytest.mark.parametrize(("models", "jobs"), [("", 12), ("ab", 20)])
+def test_full_effort_shows_it_and_the_makespan_is_refused(models: str, jobs: int) -> None:
+    problem = waiting(3, jobs=jobs, models=models)
     with pytest.raises(ValueError, match="makespan"):
         annealed_run(CompletionTime(waiting(3).instance, "makespan"))
     listed, found = (least_times(problem, None, effort) for effort in ("quick", "full"))

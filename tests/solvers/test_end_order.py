@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 import gangsched as gs
+from gangsched.formulations import SharingIncentive
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.ours import end_order as module
@@ -15,6 +16,7 @@ from gangsched.solvers.ours.end_order import annealed_order, end_order, user_end
 from gangsched.solvers.ours.pool import PoolRun
 from gangsched.solvers.result import Stop
 from preemptive import optimum, problem_of, problems, random_problem
+from sharing_optimum import random_instance
 
 
 def wide(seed: int, jobs: int = 12) -> CompletionTime:
@@ -62,9 +64,10 @@ def test_it_is_better_than_the_list(seed: int) -> None:
 
 
 def test_the_same_seed_has_the_same_schedule() -> None:
-    problem = wide(0)
-    one, other = (end_order(problem, seed=3) for _ in range(2))
-    assert one.solution == other.solution
+    of_users = SharingIncentive(random_instance(np.random.default_rng(0)), "wait")
+    for order, problem in ((end_order, wide(0)), (user_end_order, of_users)):
+        one, other = (order(problem, seed=3) for _ in range(2))
+        assert one.solution == other.solution
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,4 +105,3 @@ def test_the_worst_user_is_as_well_off_as_is_known(name: str, known: float) -> N
     assert problem.violations(found.solution) == []
     assert found.objective is not None
     assert found.objective < known
-    assert found.solution == user_end_order(problem).solution

@@ -46,8 +46,8 @@ pytestmark = pytest.mark.usefixtures("no_search")  # it is about branch and boun
 # --- against brute force -------------------------------------------------------------------------
 
 
-#: a third of all, which is enough to see a wrong row: each takes up to 2 s
-SOME = SEEDS[::3]
+#: a sixth of all, which is enough to see a wrong row: each takes up to 2 s
+SOME = SEEDS[::6]
 
 
 @each_seed(SOME, plain=4)
@@ -62,7 +62,7 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
 def test_contention_matters_in_many_of_them() -> None:
     free = {seed: brute_force.optimum(tiny(seed), contention=False) for seed in SOME}
     assert all(free[seed] <= optimum(seed) for seed in SOME)
-    assert sum(free[seed] < optimum(seed) for seed in SOME) >= 8
+    assert sum(free[seed] < optimum(seed) for seed in SOME) >= 4
 
 
 @each_seed(range(2, 8), plain=3)
