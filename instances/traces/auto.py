@@ -7,11 +7,9 @@ that of a reader that the file is not for.
 from __future__ import annotations
 
 import re
-import tomllib
 from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from importlib.resources import files
 from inspect import signature
 from io import StringIO
 from pathlib import Path
@@ -19,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..io import read_bytes
+from ..shipped import shipped
 from .alibaba import read_alibaba
 from .chronus import read_chronus
 from .export import read_csv, read_parquet
@@ -41,8 +40,8 @@ from .trace import Reader, Trace
 
 __all__ = ["READERS", "Recognised", "read_auto", "recognise"]
 
-_FILE = files("gangsched.instances.data").joinpath("formats.toml").read_text("utf-8")
-COLUMNS, OTHERS, BINARY, FOREIGN = (dict[str, str](part) for part in tomllib.loads(_FILE).values())
+_FORMATS = shipped("gangsched.instances.data", "formats").values()
+COLUMNS, OTHERS, BINARY, FOREIGN = (dict[str, str](part) for part in _FORMATS)
 #: bytes that are looked at
 HEAD = 100_000
 #: states of Alibaba's tasks, whose table does not name its columns

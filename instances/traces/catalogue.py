@@ -8,14 +8,13 @@ held and counted here come with their rows.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..io import read_bytes
+from ..shipped import shipped
 
 __all__ = ["TRACES", "KnownFile", "KnownTrace", "known_files"]
 
@@ -107,12 +106,8 @@ def _known(held: str = "", files: Sequence[Mapping[str, Any]] = (), **facts: str
     return KnownTrace(**facts, files=(*_held(held), *others))
 
 
-TRACES: tuple[KnownTrace, ...] = tuple(
-    _known(**fields)
-    for fields in tomllib.loads(
-        resources.files("gangsched.instances.data").joinpath("traces.toml").read_text("utf-8")
-    )["traces"]
-)
+_ROWS = shipped("gangsched.instances.data", "traces")["traces"]
+TRACES: tuple[KnownTrace, ...] = tuple(_known(**fields) for fields in _ROWS)
 
 
 def known_files(path: str | Path) -> list[tuple[KnownTrace, KnownFile]]:

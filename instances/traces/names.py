@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
 from ..display import near
+from ..shipped import shipped
 from .trace import UNKNOWN
 from .values import CLOCKS, UNITS, ExportTable, missing, name_and_unit, words_of
 
-_DATA = tomllib.loads(files("gangsched.instances.data").joinpath("roles.toml").read_text("utf-8"))
+_DATA = shipped("gangsched.instances.data", "roles")
+_KNOWN = shipped("gangsched.instances.data", "known_columns")
 #: of each role, names in tiers, and words
 NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
     {role: tuple(tuple(tier.split()) for tier in own["names"]) for role, own in _DATA.items()}
@@ -26,51 +26,15 @@ NOT: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 ROLES: tuple[str, ...] = tuple(NAMES)
 #: columns of :func:`write_trace` by role
-WRITTEN: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        **{role: (role,) for role in ("id", "user", "gpus", "after")},
-        **{role: (role, f"{role}_days") for role in CLOCKS},
-        "duration": ("duration_s",),
-        "pod": ("gpus_on_one_node",),
-        "limit": ("time_limit_s",),
-        "model": ("required_model",),
-        "priority": ("job_weight",),
-        "deadline": ("deadline_after_submission",),
-    }
-)
+WRITTEN: Mapping[str, Sequence[str]] = MappingProxyType(_KNOWN["written"])
 SPANS = ("duration", "wait")
 #: roles whose columns may have a unit at the end of their names
 TIMED = (*CLOCKS, *SPANS, "eligible", "limit", "deadline")
 #: columns of Slurm's accounting by role, the best first, and those of resources
-SLURM: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "id": ("JobID", "JobIDRaw"),
-        "user": ("User", "Account", "Partition"),
-        "queue": ("Partition",),
-        **{role.lower(): (role,) for role in ("State", "Submit", "Eligible", "Start", "End")},
-        "duration": ("ElapsedRaw", "Elapsed"),
-        "limit": ("TimelimitRaw", "Timelimit"),
-    }
-)
+SLURM: Mapping[str, Sequence[str]] = MappingProxyType(_KNOWN["slurm"])
 RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 #: words of columns of times that say nothing
-IDLE = frozenset(
-    (
-        "job",
-        "jobs",
-        "the",
-        "time",
-        "date",
-        "at",
-        "on",
-        "ts",
-        "timestamp",
-        "datetime",
-        "utc",
-        "gmt",
-        "in",
-    )
-)
+IDLE = frozenset(_KNOWN["idle"].split())
 
 
 # --- what is given -------------------------------------------------------------------------------

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
+
+from ..shipped import shipped
 
 Record = dict[str, Any]
 #: texts by column, or the reason why there is no job
 Row = Mapping[str, str] | str
 #: by format and column, where the values stand
-PATHS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    files("gangsched.instances.data").joinpath("json_columns.toml").read_text("utf-8")
-)
+PATHS: Mapping[str, Mapping[str, Sequence[str]]]
+PATHS = shipped("gangsched.instances.data", "json_columns")
 
 
 def at(value: Any, *names: str) -> Any:

@@ -5,33 +5,17 @@ Those that follow the documentation of a table and were not tried on its rows sa
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..shipped import shipped
 from .export import csv_table, trace_of
 from .names import ROLES
 from .trace import UNKNOWN, Reading, Trace
 from .values import ExportTable
-
-__all__ = [
-    "PRESETS",
-    "UNTRIED",
-    "Preset",
-    "preset_table",
-    "preset_trace",
-    "read_acme",
-    "read_alibaba_dlrm",
-    "read_alibaba_pai",
-    "read_alibaba_spot",
-    "read_itp",
-    "read_preset",
-    "read_supercloud",
-]
 
 #: note of every report
 UNTRIED = "documented format, not tried on real rows"
@@ -78,9 +62,9 @@ class Preset(NamedTuple):
         return (*self.id, *(name.partition(":")[0] for name in self.columns.values()))
 
 
-_FILE = files("gangsched.instances.data").joinpath("presets.toml").read_text("utf-8")
+_ROWS = shipped("gangsched.instances.data", "presets").items()
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {name: Preset(**{"id": (), **fields}) for name, fields in tomllib.loads(_FILE).items()}
+    {name: Preset(**{"id": (), **fields}) for name, fields in _ROWS}
 )
 
 

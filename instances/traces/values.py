@@ -13,45 +13,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shipped import shipped
 from .trace import EPOCH, MOST_SECONDS, UNKNOWN, Reading
 from .tres import gpu_count
 
-__all__ = [
-    "CLOCKS",
-    "UNITS",
-    "ExportTable",
-    "NumberColumn",
-    "Numbers",
-    "TextColumn",
-    "check_clocks",
-    "durations",
-    "gpus",
-    "less",
-    "listed",
-    "missing",
-    "name_and_unit",
-    "possible",
-    "seconds_of",
-    "times",
-    "unit_of",
-    "words_of",
-]
-
+_DATA = shipped("gangsched.instances.data", "times")
 #: seconds of units, as names of columns and texts of durations have them
 UNITS: Mapping[str, float] = MappingProxyType(
-    {
-        name: seconds
-        for seconds, names in {
-            1e-9: "ns nanos nanoseconds",
-            1e-6: "us micros microseconds",
-            1e-3: "ms msec millis milliseconds millisecond",
-            1.0: "s sec secs second seconds",
-            60.0: "m min mins minute minutes",
-            3600.0: "h hr hrs hour hours",
-            86400.0: "d day days",
-        }.items()
-        for name in names.split()
-    }
+    {name: float(unit) for unit, names in _DATA["units"].items() for name in names.split()}
 )
 SPELLED = {1e-9: "ns", 1e-6: "us", 1e-3: "ms", 1.0: "s", 60.0: "min", 3600.0: "h", 86400.0: "days"}
 #: units of numbers that are times since 1970, in seconds
@@ -60,14 +29,7 @@ SINCE_1970 = (1.0, 1e-3, 1e-6, 1e-9)
 FIRST, LAST = (datetime(year, 1, 1).replace(tzinfo=UTC).timestamp() for year in (1990, 2101))
 DAY = 86400.0
 #: forms of times besides ISO 8601; one has to fit all values of a column, and only one
-FORMS = (
-    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y%m%d %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
-    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M",
-    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S",
-    "%b %d %Y %H:%M:%S", "%b %d %H:%M:%S %Y", "%b %d, %Y %H:%M:%S",
-    "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S",
-)  # fmt: skip
+FORMS: tuple[str, ...] = tuple(_DATA["forms"])
 #: dates of 1990 to 2100 without signs between their parts: 20240131, 202401311345
 COMPACT = re.compile(
     r"(199\d|20\d\d|2100)(0[1-9]|1[0-2])([0-2]\d|3[01])(\d\d){0,3}(\.\d+)?", re.ASCII
