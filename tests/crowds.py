@@ -1,10 +1,12 @@
 """Jobs that want more GPUs than there are, drawn from a seed: what many tests run policies on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gangsched.formulations import CompletionTime
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 
 
@@ -54,3 +56,17 @@ def with_deadlines(
             own["user"] = users[int(rng.random() < 0.4)].id
         made.append(DeadlineJob(id=f"{i}", work=work, release=release, **own))
     return Instance(Cluster.of_sizes(sizes), made, users)
+
+
+def flows(
+    seed: int, measure: str = "flow", jobs: int = 40, *, models: bool = False
+) -> CompletionTime:
+    """Jobs of some weights that have to wait, on equal GPUs or on three models."""
+    nodes: Sequence[Any] = [(2, "new"), (4, "old"), (4, "newest")] if models else (4, 4)
+    slow = [{"new": 2.5, "old": 1.0, "newest": 2.75}, {"new": 1.3, "old": 1.0, "newest": 4.0}]
+    made = crowd(
+        seed, nodes, jobs, work=(1, 90), release=(0, 200), speeds=slow if models else ({},)
+    )
+    weights = np.random.default_rng([1, seed]).integers(1, 9, jobs).tolist()
+    own = [replace(j, weight=float(w)) for j, w in zip(made.jobs, weights, strict=True)]
+    return CompletionTime(replace(made, jobs=own), measure, weighted=True)  # type: ignore[arg-type]

@@ -88,6 +88,22 @@ def one_run(case: Case, policy: Policy, data: st.DataObject, *, skip: bool = Tru
     return whole
 
 
+def dated(
+    name: str, gpus: int, work: int, due: int = 0, release: int = 0, user: str = ""
+) -> DeadlineJob:
+    """A job with one deadline, or none."""
+    rewards = [(due, 100.0)] if due else []
+    return DeadlineJob(id=name, gpus=gpus, work=work, release=release, rewards=rewards, user=user)
+
+
+def ends(policy: Any, gpus: int, *jobs: Job, **rules: Any) -> list[int]:
+    """Completions on one node."""
+    users = [User(name) for name in sorted({job.user for job in jobs} - {""})]
+    run = drive(Instance(Cluster.of_sizes([gpus]), jobs, users), policy, **rules)
+    found: list[int] = run.records.end.tolist()
+    return found
+
+
 def profiles(run: Run) -> list[tuple[int, int, int, int]]:
     """Profiling runs as (job, start, end, GPUs)."""
     found = Segments.of(run)

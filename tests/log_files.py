@@ -10,6 +10,7 @@ from typing import Any
 
 from gangsched.instances import Trace
 from gangsched.instances.traces import READERS, read_gavel
+from malformed import table
 
 START = datetime(2020, 6, 9, 18, 0, 0)
 
@@ -99,76 +100,12 @@ def attempt(row: Line) -> dict[str, Any]:
     }
 
 
-def columns(names: str, **base: object) -> dict[str, object]:
-    """A row by column: what is given, and the first value for all others."""
-    return {name: base.get(name, base.get("others", "")) for name in names.split()}
-
-
-ALIBABA = columns(
-    "name cpu_milli memory_mib num_gpu gpu_milli gpu_spec qos pod_phase creation_time "
-    "deletion_time scheduled_time",
-    name="p", cpu_milli=4000, memory_mib=1, num_gpu=1, gpu_milli=1000, qos="LS",
-    pod_phase="Succeeded", creation_time=10, deletion_time=50, scheduled_time=20,
-)  # fmt: skip
-ACME = columns(
-    "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time duration "
-    "queue gpu_time",
-    node_num=1, cpu_num=16, type="Other", state="FAILED", duration=9, queue=180, gpu_time=9.0,
-)  # fmt: skip
-PAI = columns(
-    "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type",
-    job_name="j", status="Terminated", plan_cpu=600.0, plan_mem=29.3, plan_gpu=100.0,
-    gpu_type="MISC",
-)  # fmt: skip
-DLRM = columns(
-    "instance_sn role app_name cpu_request cpu_limit gpu_request gpu_limit rdma_request rdma_limit "
-    "memory_request memory_limit disk_request disk_limit max_instance_per_node creation_time "
-    "scheduled_time deletion_time",
-    role="HN", others=1,
-)  # fmt: skip
-SPOT = columns(
-    "job_name organization gpu_model cpu_request gpu_request worker_num submit_time duration "
-    "job_type",
-    gpu_model="A10", cpu_request=8, worker_num=1, job_type="HP",
-)  # fmt: skip
-SUPERCLOUD = columns(
-    "id_job id_user time_submit time_start time_end tres_alloc tres_req state nodes_alloc",
-    tres_req="1=40", state=3, nodes_alloc=1,
-)  # fmt: skip
-CHRONUS = columns(
-    "job_id user num_gpu submit_time iterations model_name duration interval expect_time_list "
-    "expect_value_list best_effort job_type",
-    job_id=0, user="vc_a", num_gpu=2, submit_time=7, iterations=100, model_name="vgg16",
-    duration=20, interval=5, expect_time_list="30", expect_value_list="10", best_effort=0,
-    job_type="strict",
-)  # fmt: skip
-HELIOS = columns(
-    "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time duration queue",
-    job_id=1, user="uX", vc="vcA", gpu_num=2, cpu_num=4, node_num=1, state="COMPLETED",
-    submit_time="2020-06-09 18:41:01", start_time="2020-06-09 19:00:00",
-    end_time="2020-06-09 19:01:00", duration=60, queue=1139,
-)  # fmt: skip
-SACCT = columns(
-    "JobID User Account Partition Submit Start End ElapsedRaw State AllocTRES ReqTRES",
-    JobID=100, User="ann", Account="lab", Partition="gpu", Submit="2024-01-05T10:00:00",
-    Start="2024-01-05T10:01:00", End="2024-01-05T10:02:00", ElapsedRaw=60, State="COMPLETED",
-    AllocTRES="billing=8,cpu=8,gres/gpu=4,mem=64G,node=1",
-    ReqTRES="billing=8,cpu=8,gres/gpu=4,mem=64G,node=1",
-)  # fmt: skip
-SWF = columns(
-    "job submit wait run allocated cpu memory requested requested_time requested_memory status "
-    "user group executable queue partition preceding think",
-    job=1, submit=0, run=60, allocated=4, status=1, others=-1,
-)  # fmt: skip
-GAVEL = columns(
-    "job_type command steps_option needs_data total_steps arrival gpus",
-    job_type="A (batch size 1)", command="cd x", steps_option="-n", needs_data=1,
-)  # fmt: skip
+ROWS = table("formats")
 EPOCH = 1609459200
 
 FORMATS = {
     "acme": Format(
-        ACME,
+        ROWS["acme"],
         lambda i, r: {
             "job_id": i, "user": r.user, "gpu_num": r.gpus,
             "submit_time": f"{when(r.submit)}+08:00",
@@ -178,7 +115,7 @@ FORMATS = {
         READERS["acme"], ids=False,
     ),
     "alibaba": Format(
-        ALIBABA,
+        ROWS["alibaba"],
         lambda i, r: {
             "name": i, "num_gpu": r.gpus, "creation_time": 60 * r.submit,
             "deletion_time": 60 * (r.submit + r.duration) + 7,
@@ -187,7 +124,7 @@ FORMATS = {
         READERS["alibaba"], users=False,
     ),
     "alibaba-dlrm": Format(
-        DLRM,
+        ROWS["alibaba-dlrm"],
         lambda i, r: {
             "instance_sn": i, "app_name": r.user, "gpu_request": r.gpus,
             "creation_time": 60.0 * r.submit, "scheduled_time": 60.0 * r.submit + 7,
@@ -196,7 +133,7 @@ FORMATS = {
         READERS["alibaba-dlrm"], ids=False,
     ),
     "alibaba-pai": Format(
-        PAI,
+        ROWS["alibaba-pai"],
         lambda i, r: {
             "task_name": i, "inst_num": f"{r.gpus}.0", "start_time": 60.0 * r.submit,
             "end_time": 60.0 * (r.submit + r.duration),
@@ -204,14 +141,14 @@ FORMATS = {
         READERS["alibaba-pai"], top="", prefix="j/", users=False, ids=False,
     ),
     "alibaba-spot": Format(
-        SPOT,
+        ROWS["alibaba-spot"],
         lambda i, r: {
             "job_name": i, "organization": r.user, "gpu_request": r.gpus, **seconds(r)
         },
         READERS["alibaba-spot"], ids=False,
     ),
     "chronus": Format(
-        CHRONUS,
+        ROWS["chronus"],
         lambda i, r: {
             "job_id": i, "user": r.user, "num_gpu": r.gpus, "submit_time": r.submit,
             "iterations": 9, "duration": r.duration, "expect_time_list": "9-19",
@@ -220,7 +157,7 @@ FORMATS = {
         READERS["chronus"],
     ),
     "csv": Format(
-        columns("job owner n_gpus queued runtime_min"),
+        ROWS["csv"],
         lambda i, r: {
             "job": i, "owner": r.user, "n_gpus": r.gpus, "queued": when(r.submit),
             "runtime_min": r.duration,
@@ -228,7 +165,7 @@ FORMATS = {
         partial(READERS["csv"], columns="id=job"), sign=";",
     ),
     "gavel": Format(
-        GAVEL,
+        ROWS["gavel"],
         lambda i, r: {
             "total_steps": 120 * r.duration, "arrival": f"{60 * r.submit:f}", "gpus": r.gpus
         },
@@ -236,7 +173,7 @@ FORMATS = {
         sign="\t", top="", prefix="row", users=False, ids=False,
     ),
     "helios": Format(
-        HELIOS,
+        ROWS["helios"],
         lambda i, r: {
             "job_id": i, "vc": r.user, "gpu_num": r.gpus, "submit_time": when(r.submit),
             "start_time": "", "end_time": "", "duration": 60 * r.duration,
@@ -244,7 +181,7 @@ FORMATS = {
         READERS["helios"],
     ),
     "itp": Format(
-        columns("job_id submission_time duration num_gpu"),
+        ROWS["itp"],
         lambda i, r: {
             "job_id": i, "submission_time": 60 * r.submit, "duration": 60 * r.duration,
             "num_gpu": r.gpus,
@@ -260,7 +197,7 @@ FORMATS = {
         READERS["json"], top="", ids=False,
     ),
     "philly-csv": Format(
-        columns("timestamp duration num_gpus gpu_time cluster", gpu_time=0),
+        ROWS["philly-csv"],
         lambda i, r: {
             "timestamp": when(r.submit), "duration": 60.0 * r.duration, "num_gpus": r.gpus,
             "cluster": r.user,
@@ -276,7 +213,7 @@ FORMATS = {
         READERS["philly-json"], no_gpus="no GPUs in any attempt",
     ),
     "sacct": Format(
-        SACCT,
+        ROWS["sacct"],
         lambda i, r: {
             "JobID": i, "User": r.user, "Submit": when(r.submit, "T"),
             "Start": when(r.submit, "T"), "End": when(r.submit + r.duration, "T"),
@@ -285,7 +222,7 @@ FORMATS = {
         READERS["sacct"], sign="|",
     ),
     "supercloud": Format(
-        SUPERCLOUD,
+        ROWS["supercloud"],
         lambda i, r: {
             "id_job": i, "id_user": r.user, "time_submit": EPOCH + 60 * r.submit,
             "time_start": EPOCH + 60 * r.submit + 5,
@@ -295,7 +232,7 @@ FORMATS = {
         READERS["supercloud"], ids=False,
     ),
     "swf": Format(
-        SWF,
+        ROWS["swf"],
         lambda i, r: {
             "job": i, "submit": 60 * r.submit, "run": 60 * r.duration, "allocated": r.gpus,
             "user": r.user,

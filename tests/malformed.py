@@ -31,7 +31,7 @@ def cases(table: str, *first: object) -> list[Any]:
 FILES: dict[str, dict[str, Any]] = {n: json.loads(text) for n, text in table("files").items()}
 
 
-def changed(data: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
+def changed(data: Any, place: str, value: Any) -> Any:
     """A copy of a file's content with one place replaced or dropped."""
     inner = data = copy.deepcopy(data)
     *path, last = (int(step) if step.isdecimal() else step for step in place.split("."))

@@ -1,5 +1,6 @@
 """A seeded family of tiny instances on which contention matters, for exact solving."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -33,6 +34,18 @@ def tiny(seed: int, **parameters: Any) -> RarDdls:
     alpha = float(rng.choice([0.2, 0.5, 1]))
     settings = {"xi1": 1, "xi2": 0.005, "alpha": alpha, **parameters}
     return RarDdls(Instance(Cluster.of_sizes(sizes), jobs), **settings)
+
+
+def packing(
+    durations: Sequence[int], gangs: Sequence[int] | None = None, sizes: Sequence[int] = (2,)
+) -> RarDdls:
+    """Jobs of these durations wherever they run: one iteration a slot, no communication."""
+    gangs = gangs or [1] * len(durations)
+    jobs = [
+        RingJob(id=f"j{i}", gpus=g, iterations=d, gradient=0, base_time=0.7)
+        for i, (d, g) in enumerate(zip(durations, gangs, strict=True))
+    ]
+    return RarDdls(Instance(Cluster.of_sizes(sizes), jobs, name="packing"))
 
 
 @cache

@@ -29,20 +29,9 @@ from gangsched.solvers import Bound
 from gangsched.verify.fields import knapsack, stepped, thresholded
 from gangsched.verify.rar_ddls import RingProblem
 from strategies import rar_problems, rar_schedules
+from tiny import packing
 
 EVERY = [area_bound, dff_bound, configuration_bound]
-
-
-def packing(
-    durations: Sequence[int], gangs: Sequence[int] | None = None, *, gpus: int = 2
-) -> RarDdls:
-    """Jobs of these durations on one server: one iteration a slot, no communication."""
-    gangs = gangs or [1] * len(durations)
-    jobs = [
-        RingJob(id=f"j{i}", gpus=g, iterations=d, gradient=0, base_time=0.7)
-        for i, (d, g) in enumerate(zip(durations, gangs, strict=True))
-    ]
-    return RarDdls(Instance(Cluster.of_sizes([gpus]), jobs))
 
 
 def pooled_optimum(durations: Sequence[int], gangs: Sequence[int], gpus: int) -> int:
@@ -95,7 +84,7 @@ def random_packings(count: int, seed: int) -> list[tuple[list[int], list[int], i
 def test_known_values(
     durations: list[int], gangs: list[int], gpus: int, area: int, dff: int, configuration: int
 ) -> None:
-    problem = packing(durations, gangs, gpus=gpus)
+    problem = packing(durations, gangs, [gpus])
     found = [bound(problem) for bound in EVERY]
     assert [bound.value for bound in found] == [area, dff, configuration]
     for bound in found:
@@ -117,7 +106,7 @@ def test_bounds_never_exceed_the_optimum_of_the_packing() -> None:
     gaps, better_dff, better_configuration = 0, 0, 0
     cases = random_packings(120, seed=5)
     for durations, gangs, gpus in cases:
-        problem = packing(durations, gangs, gpus=gpus)
+        problem = packing(durations, gangs, [gpus])
         area, dff, configuration = (bound(problem).value for bound in EVERY)
         best = pooled_optimum(durations, gangs, gpus)
         assert area <= dff <= configuration <= best
@@ -136,7 +125,7 @@ def test_configuration_bound_is_the_best_of_its_kind() -> None:
     above = 0
     for durations, gangs, gpus in random_packings(60, seed=6):
         jobs = range(len(durations))
-        value = int(area_bound(packing(durations, gangs, gpus=gpus)).value)
+        value = int(area_bound(packing(durations, gangs, [gpus])).value)
         while True:
             sets = [
                 chosen
@@ -149,9 +138,9 @@ def test_configuration_bound_is_the_best_of_its_kind() -> None:
             if program.fun <= gpus + 1e-7:
                 break
             value += 1
-        bound = configuration_bound(packing(durations, gangs, gpus=gpus))
+        bound = configuration_bound(packing(durations, gangs, [gpus]))
         assert bound.value == value
-        above += value > dff_bound(packing(durations, gangs, gpus=gpus)).value
+        above += value > dff_bound(packing(durations, gangs, [gpus])).value
     assert above >= 1
 
 
@@ -178,7 +167,7 @@ def test_paper_scale_is_certified() -> None:
 
 def test_a_long_range_of_targets_is_narrowed() -> None:
     """Durations in the thousands: too many targets to try each, the hit is found all the same."""
-    problem = packing([6000, 6000, 6000, 100], gpus=2)
+    problem = packing([6000, 6000, 6000, 100])
     assert area_bound(problem).value == 9050
     assert dff_bound(problem).value == 12000
 
@@ -362,7 +351,7 @@ def test_tampered_duals_never_prove_too_much(data: st.DataObject) -> None:
     }
     bound = Bound(certificate["target"] + 1, "test", certificate)
     try:
-        verify_bound(packing(durations, gangs, gpus=gpus), bound)
+        verify_bound(packing(durations, gangs, [gpus]), bound)
     except InvalidCertificate:
         return
     assert bound.value <= pooled_optimum(durations, gangs, gpus)

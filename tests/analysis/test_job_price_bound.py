@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
+from crowds import flows
 from gangsched.analysis.proofs.job_price_core import costs_of_jobs, worth_of_sets
 from gangsched.analysis.proofs.job_prices import job_price_bound
 from gangsched.analysis.proofs.model_prices import model_price_bound
@@ -171,24 +172,9 @@ def test_least_costs_are_those_of_every_completion_and_what_is_bought_is_their_s
 # --- certificates ---------------------------------------------------------------------------------
 
 
-def crowd(seed: int = 1, jobs: int = 30, *, models: int = 1) -> CompletionTime:
-    rng = np.random.default_rng(seed)
-    speeds = [{}, {"new": 2.5, "old": 1.0, "slow": 0.3}, {"new": 4.0, "old": 1.0}][:models]
-    some = [
-        Job(
-            id=f"j{k}", gpus=int(rng.choice([1, 2, 4, 8])), work=int(rng.integers(20, 400)),
-            release=int(rng.integers(0, 600)), speeds=speeds[k % models],
-        )
-        for k in range(jobs)
-    ]  # fmt: skip
-    names = ("new", "old", "slow") if models > 1 else ("", "", "")
-    nodes = [Node(f"n{k}", 8 - 4 * (k % 2), name) for k, name in enumerate(names[: 1 + models])]
-    return CompletionTime(Instance(Cluster(nodes), some), "flow")
-
-
 @pytest.mark.parametrize("measure", SUMS)
 def test_what_it_proves_on_several_models_is_what_the_verifier_finds(measure: str) -> None:
-    instance = crowd(4, models=3).instance
+    instance = flows(4, models=True).instance
     problem = CompletionTime(instance, measure)
     bound = job_price_bound(problem, rounds=60, intervals=40)
     gs.verify_bound(problem, bound)
@@ -203,7 +189,7 @@ def test_what_it_proves_on_several_models_is_what_the_verifier_finds(measure: st
 
 @pytest.mark.parametrize(("more", "said"), [(1, "is not"), (8, "is not"), (7, "proves -")])
 def test_packed_numbers_have_the_same_bytes_each_and_eight_at_most(more: int, said: str) -> None:
-    problem = crowd()
+    problem = flows(1)
     bound = job_price_bound(problem, rounds=5, intervals=40)
     count = sum(bound.certificate["counts"])
     size = count + 1 if more == 1 else (1 + more) * count
@@ -213,7 +199,7 @@ def test_packed_numbers_have_the_same_bytes_each_and_eight_at_most(more: int, sa
 
 
 def test_bad_calls_are_refused_and_limits_kept() -> None:
-    problem = crowd()
+    problem = flows(1)
     with pytest.raises(ValueError, match="makespan"):
         job_price_bound(CompletionTime(problem.instance, "makespan"))
     nobody = CompletionTime(Instance(problem.instance.cluster, []), "flow")

@@ -1,6 +1,5 @@
 """Bounds by prices of several GPU models: against every schedule, linear programs, tampering."""
 
-import random
 from itertools import product
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import gangsched as gs
+from crowds import flows
 from few import each_seed, first
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -336,30 +336,10 @@ def test_makespans_have_no_price_bound() -> None:
 # --- certificates ---------------------------------------------------------------------------------
 
 
-def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
-    """Jobs of some weights that have to wait."""
-    rng = random.Random(seed)
-    nodes = [Node("a", 2, "new"), Node("b", 4, "old"), Node("c", 4, "newest")]
-    rows = [
-        Job(
-            id=f"j{i}",
-            gpus=rng.choice([1, 1, 2, 4]),
-            release=rng.randrange(200),
-            work=rng.randrange(1, 90),
-            weight=float(rng.randrange(1, 9)),
-            speeds=rng.choice(
-                [{"new": 2.5, "old": 1.0, "newest": 2.75}, {"new": 1.3, "old": 1.0, "newest": 4.0}]
-            ),
-        )
-        for i in range(jobs)
-    ]
-    return CompletionTime(Instance(Cluster(nodes), rows), measure, weighted=True)
-
-
 @pytest.mark.parametrize("measure", SUMS)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> None:
-    problem = crowd(seed, measure)
+    problem = flows(seed, measure, models=True)
     bound = model_price_bound(problem, intervals=60, rounds=100)
     verify_bound(problem, bound)
     assert bound.value > busy_time_bound(problem).value
@@ -369,7 +349,7 @@ def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> N
 
 
 def test_numbers_beyond_64_bits_are_counted_exactly() -> None:
-    problem = crowd(2, jobs=12)
+    problem = flows(2, jobs=12, models=True)
     bound = model_price_bound(problem, intervals=40, rounds=40)
     proof = {**bound.certificate, "scale": bound.certificate["scale"] << 40}
     for name in ("prices", "rates"):
@@ -390,7 +370,7 @@ def test_numbers_beyond_64_bits_are_counted_exactly() -> None:
 
 @pytest.mark.slow
 def test_more_steps_are_no_worse_and_told() -> None:
-    problem, told = crowd(1), list[tuple[int, float]]()
+    problem, told = flows(1, models=True), list[tuple[int, float]]()
     first = model_price_bound(problem, rounds=0, intervals=50)
     more = model_price_bound(
         problem, rounds=80, intervals=50, on_progress=lambda *now: told.append(now)
@@ -403,7 +383,7 @@ def test_more_steps_are_no_worse_and_told() -> None:
 
 
 def test_every_effort_takes_the_best_of_all_kinds() -> None:
-    problem = crowd(4)
+    problem = flows(4, jobs=20, models=True)
     found = [gs.bound(problem, effort) for effort in ("quick", "standard", "full")]
     assert [bound.value for bound in found] == sorted(bound.value for bound in found)
     assert found[1].method == "GPU model prices"

@@ -1,6 +1,5 @@
 """Bounds by prices of GPU time: against every schedule, against a plain evaluation, by hand."""
 
-import random
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gangsched as gs
+from crowds import flows
 from few import each_seed
 from gangsched.analysis.proofs.compiled_kernels import COMPILED
 from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
@@ -177,23 +177,6 @@ def test_no_jobs_and_jobs_that_do_not_wait() -> None:
     assert price_bound(calm).value == 12
 
 
-# --- certificates ---------------------------------------------------------------------------------
-
-
-def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
-    rng = random.Random(seed)
-    rows = [
-        (
-            rng.choice([1, 1, 2, 4]),
-            rng.randrange(200),
-            rng.randrange(1, 60),
-            float(rng.randrange(1, 9)),
-        )
-        for _ in range(jobs)
-    ]
-    return problem_of([4, 4], rows, measure, weighted=True)
-
-
 # --- how it is asked ------------------------------------------------------------------------------
 
 
@@ -234,7 +217,7 @@ def test_slowdowns_count_whole_parts() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_finer_scale_proves_the_same(seed: int, power: int) -> None:
     """Beyond 64 bits rates of jobs are rounded to whole parts, beyond that numbers are exact."""
-    problem = crowd(seed, SUMS[seed])
+    problem = flows(seed, SUMS[seed])
     bound = price_bound(problem, intervals=60)
     own = dict(bound.certificate)
     own |= {"prices": [q << power for q in own["prices"]], "scale": own["scale"] << power}
@@ -252,7 +235,7 @@ def test_costs_of_two_to_the_63_do_not_wrap() -> None:
 
 
 def test_more_steps_are_no_worse_and_told() -> None:
-    problem, told = crowd(1), list[tuple[int, float]]()
+    problem, told = flows(1), list[tuple[int, float]]()
     first = price_bound(problem, rounds=0, intervals=50)
     more = price_bound(problem, rounds=80, intervals=50, on_progress=lambda *now: told.append(now))
     finer = price_bound(problem, rounds=80, intervals=50, halvings=2)
@@ -276,7 +259,7 @@ def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:
 
 @each_seed(range(10))
 def test_area_order_is_a_schedule_on_the_nodes(seed: int) -> None:
-    problem = crowd(seed, SUMS[seed % 3])
+    problem = flows(seed, SUMS[seed % 3])
     result = area_order(problem)
     assert result.solution is not None
     assert problem.violations(result.solution) == []
@@ -294,7 +277,7 @@ def test_power_0_is_shortest_remaining_first() -> None:
 
 
 def test_a_replay_shows_the_bracket() -> None:
-    instance = crowd(3).instance
+    instance = flows(3).instance
     found = gs.replay(instance, ["srtf"], effort="standard")
     flow = CompletionTime(instance, "flow")
     runs = [run_pool(flow, power=power) for power in (1.0, 0.75, 0.5, 0.25, 0.0)]
@@ -313,7 +296,7 @@ def test_a_replay_shows_the_bracket() -> None:
 def test_a_policy_may_be_the_best_that_is_known() -> None:
     """Six jobs for which neither order of the quick bracket is as good as backfilling."""
     for seed in range(200):
-        instance = crowd(seed, jobs=6).instance
+        instance = flows(seed, jobs=6).instance
         rules = gs.solvers.Rules(round_length=1, overhead=0, spread=True)
         found = gs.replay(instance, ["fifo:backfill", "srtf"], rules=rules)
         value, whose = found.best_known["flow"]
@@ -332,7 +315,7 @@ def test_a_policy_may_be_the_best_that_is_known() -> None:
 @pytest.mark.parametrize("dynamic", [False, True])
 @each_seed(range(20))
 def test_a_pool_run_is_a_schedule_in_its_order(seed: int, dynamic: bool) -> None:
-    problem = crowd(seed, SUMS[seed % 3])
+    problem = flows(seed, SUMS[seed % 3])
     run = run_pool(problem, dynamic=dynamic)
     jobs, gpus = problem.jobs, problem.instance.cluster.gpus
     done = np.bincount(run.job, weights=run.end - run.start, minlength=len(jobs))

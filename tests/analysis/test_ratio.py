@@ -21,23 +21,15 @@ from gangsched.analysis.show import results
 from gangsched.analysis.show.solver_tables import solver_table
 from gangsched.formulations import Sense
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
-from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
+from gangsched.instances import Cluster, Instance, Job, Schedule, Segment
 from gangsched.solvers import Bound, Refuted, Result, Stop
 from gangsched.solvers.facts import Facts
+from tiny import packing
 
 Solver = Callable[[Any], Any]
 
 
-def packing(durations: list[int], gpus: int = 2) -> RarDdls:
-    """One-GPU jobs of these durations on one server."""
-    jobs = [
-        RingJob(id=f"j{i}", gpus=1, iterations=d, gradient=0, base_time=0.7)
-        for i, d in enumerate(durations)
-    ]
-    return RarDdls(Instance(Cluster.of_sizes([gpus]), jobs, name="five jobs"))
-
-
-FIVE = [7, 7, 4, 4, 3]  # optimum 14, dual feasible functions 13
+FIVE = [7, 7, 4, 4, 3]  #: of one GPU each; on two optimum 14, dual feasible functions 13
 
 
 def at(*start: int, bound: Bound | None = None) -> Solver:
@@ -249,7 +241,7 @@ def test_other_problems_have_rows_without_a_ratio() -> None:
 
 def wider(problem: RarDdls) -> RarDdls:
     """The same jobs on three GPUs: area 25 / 3, and 10 by dual feasible functions."""
-    return packing([job.iterations for job in problem.jobs], gpus=3)
+    return packing([job.iterations for job in problem.jobs], sizes=[3])
 
 
 def on_three(problem: RarDdls) -> Result[Schedule]:
@@ -299,7 +291,7 @@ def test_without_extras_a_relaxed_solution_is_an_error() -> None:
 
 def test_a_relaxation_that_is_the_problem_itself_is_none() -> None:
     same = Extras(relaxations={"wider": lambda problem: problem})
-    problem = packing(FIVE, gpus=3)
+    problem = packing(FIVE, sizes=[3])
     comparison = compare(problem, {"three": on_three}, extras=same)
     assert comparison.rows[0].relaxation == ""
     assert comparison.relaxed == ()
@@ -413,7 +405,7 @@ def test_data_are_json_and_reproducible_but_for_timing() -> None:
     data = json.loads(json.dumps(first.to_dict()))
     assert (data["problem"], data["instance"], data["sense"]) == (
         "RarDdls",
-        "five jobs",
+        "packing",
         "minimise",
     )
     assert data["bound"]["certificate"]["target"] == 13

@@ -11,27 +11,13 @@ from hypothesis import strategies as st
 import gangsched as gs
 from gangsched.analysis.comparing import revenue as metrics
 from gangsched.analysis.comparing.revenue import Money, money_violations, settle
+from gangsched.analysis.papers.irmp.lemmas import paper_example as example
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers import Result, RevenueFacts, Stop
 from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, batch_sche
 
 THETA = [[16.0, 16.0]]
-
-
-def example(**changes: Any) -> Irmp:
-    """Two users with half of four servers each; jobs 11, 12 of user 1 and 21, 22 of user 2."""
-    chunks = {"11": 2, "12": 3, "21": 2, "22": 30}
-    jobs = [
-        ParameterServerJob(
-            id=id, user=f"u{id[0]}", gpus=most, release=3, epochs=2, minibatches=1,
-            rates=(1, 0.5), utility=Linear(-2, 100),
-        )
-        for id, most in chunks.items()
-    ]  # fmt: skip
-    cluster = gs.Cluster([gs.Node(f"s{i}", 2, ps=1) for i in range(1, 5)])
-    users = [gs.User("u1", gpus=4, ps=2), gs.User("u2", gpus=4, ps=2)]
-    return Irmp(gs.Instance(cluster, jobs, users), **{"clock": "release", **changes})
 
 
 #: as printed: 11 on s1, 21 on s2, and 12 on s3 and a worker of s4, which it shares
@@ -113,7 +99,7 @@ def test_without_losses_no_job_is_worth_less_than_nothing() -> None:
     """Of 11, preempted, at 54 and 21 at 10: 100 - 2 * 51 = -2 and 86."""
     parts = [gs.Segment(0, 10, 11, {0: 2}, ps={0: 1}), gs.Segment(2, 8, 10, {1: 2}, ps={1: 1})]
     schedule = gs.Schedule.of([gs.Segment(0, 53, 54, {0: 2}, ps={0: 1}), *parts])
-    problem = example(preemptive=True)
+    problem = replace(example(), preemptive=True)
     assert problem.objective(schedule) == 84
     assert metrics.revenue_without_losses(problem, schedule) == 86
 

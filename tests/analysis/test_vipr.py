@@ -21,6 +21,7 @@ from gangsched.formulations import CompletionTime, RarDdls, UniSched
 from gangsched.formulations.io import problem_from_dict
 from gangsched.instances import library
 from gangsched.solvers import Bound
+from tiny import packing
 
 ROOT = Path(__file__).resolve().parents[2]
 CORRUPTED = 1_000  # files, of which none may be accepted with a better value
@@ -53,19 +54,11 @@ def accepts(viprchk: str, path: Path, text: str) -> bool:
     return done.returncode == 0 and "Successfully verified" in done.stdout
 
 
-def packing(gangs: list[int], lengths: list[int], sizes: list[int]) -> RarDdls:
-    jobs = [
-        gs.RingJob(id=f"j{i}", gpus=g, iterations=n, gradient=0, base_time=0.7)
-        for i, (g, n) in enumerate(zip(gangs, lengths, strict=True))
-    ]
-    return RarDdls(gs.Instance(gs.Cluster.of_sizes(sizes), jobs))
-
-
 def drawn(seed: int) -> RarDdls:
     rng = random.Random(seed)
     sizes = [rng.choice([1, 2, 4]) for _ in range(rng.randint(1, 3))]
     gangs = [rng.randint(1, min(4, sum(sizes))) for _ in range(rng.randint(1, 8))]
-    return packing(gangs, [rng.randint(1, 12) for _ in gangs], sizes)
+    return packing([rng.randint(1, 12) for _ in gangs], gangs, sizes)
 
 
 def with_deadlines(seed: int) -> Any:
@@ -125,7 +118,7 @@ def test_every_kind_of_bound_of_a_makespan_is_accepted(
 
 def test_a_step_function_and_duals_are_accepted(viprchk: str, tmp_path: Path) -> None:
     """Five jobs of which no two of the three long ones share a GPU."""
-    problem = packing([1] * 5, [6, 6, 6, 1, 1], [1, 1])
+    problem = packing([6, 6, 6, 1, 1], sizes=[1, 1])
     step = Bound(12, "dual feasible function", {"kind": "dff", "target": 11, "k": 1, "eps": 0})
     duals = {"kind": "configuration lp", "target": 11, "scale": 1, "duals": [1, 1, 1, 0, 0]}
     for bound in (step, Bound(12, "configuration lp", duals)):
@@ -161,7 +154,7 @@ def test_a_program_without_options_is_accepted(
 
 def test_what_viprchk_must_not_believe(viprchk: str, tmp_path: Path) -> None:
     """A file that claims one slot more than it derives."""
-    problem = packing([1] * 3, [5, 5, 5], [1, 1])
+    problem = packing([5, 5, 5], sizes=[1, 1])
     text = vipr_proof(problem, area_bound(problem))
     assert accepts(viprchk, tmp_path / "a.vipr", text)
     wrong = text.replace("RTP range 8 inf", "RTP range 9 inf")
@@ -179,7 +172,7 @@ def test_no_corrupted_file_is_accepted_with_a_better_value(viprchk: str, tmp_pat
     for problem in problems:
         bound = gs.bound(problem)
         good.append((vipr_proof(problem, bound), problem.sense.value))
-    step = packing([1] * 5, [6, 6, 6, 1, 1], [1, 1])
+    step = packing([6, 6, 6, 1, 1], sizes=[1, 1])
     certificate = {"kind": "dff", "target": 11, "k": 1, "eps": 0}
     good.append((vipr_proof(step, Bound(12, "dual feasible function", certificate)), "minimise"))
     refused = 0
@@ -238,7 +231,7 @@ def test_what_has_no_file_is_refused() -> None:
 def test_a_program_that_is_too_large_is_refused_before_it_is_made() -> None:
     """A million loads of each of the last jobs would take gigabytes before they are counted."""
     lengths = [2**20 + 2**k for k in range(20)]
-    problem = packing([1] * 20, lengths, [1])
+    problem = packing(lengths, sizes=[1])
     duals = {"kind": "configuration lp", "target": sum(lengths) - 1, "scale": 20, "duals": [1] * 20}
     tracemalloc.start()
     with pytest.raises(ValueError, match="proof: the program has more than 500,000 variables"):

@@ -18,6 +18,7 @@ from gangsched import submissions
 from gangsched.formulations.io import problem_to_dict
 from gangsched.instances import library
 from gangsched.solvers.io import bound_to_dict, result_to_dict, solution_to_dict
+from malformed import cases, changed, table
 
 NAME = "rar-small-1"  # 10 jobs; 551 is known and proven, so that nobody will improve it
 ENTRY = library.entry(NAME)
@@ -36,13 +37,6 @@ def submission(**parts: Any) -> Data:
 
 def without(data: Data, *keys: str) -> Data:
     return {key: value for key, value in data.items() if key not in keys}
-
-
-def changed(column: str, k: int, value: Any) -> Data:
-    """A solution with another number in a column."""
-    found = submission()
-    found["solution"][column][k] = value
-    return found
 
 
 def certificate(**parts: Any) -> Data:
@@ -91,49 +85,16 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no object": (list, "[] is not an object"),
     "a field twice": (lambda: '{"name": "a", "name": "b"}', "field 'name' occurs twice"),
     "not a number": (lambda: json.dumps(submission(objective=float("nan"))), "NaN is not allowed"),
-    "of another program": (lambda: submission(format="other"), "format='other'"),
-    "of another version": (lambda: submission(version=7), "version=7 is not supported"),
-    "of another kind": (lambda: submission(kind="instance"), "kind='instance' is not one of"),
-    "an unknown field": (
-        lambda: submission(objektive=3), "unknown field 'objektive' (did you mean 'objective'?)",
-    ),
-    "without a name": (lambda: without(submission(), "name"), "field 'name' is missing"),
-    "by nobody": (lambda: submission(by=" "), "by=' ' is not a text"),
-    "an unknown instance": (
-        lambda: submission(name="rar-large"), "'rar-large' is not in the library; a new instance",
-    ),
     "nothing found": (
         lambda: without(submission(), "solution", "objective", "bound"), "neither a solution nor",
     ),
-    "a solution without its value": (
-        lambda: without(submission(), "objective"), "solution and objective go together",
-    ),
-    "a value in words": (lambda: submission(objective="551"), "objective='551' is not a number"),
     "a solution of another kind": (
         lambda: submission(solution=ALLOCATION), "of rar-ddls is a schedule, not Allocation",
-    ),
-    "an unknown job": (lambda: changed("job", 0, 99), "job number 99 of 10"),
-    "an unknown node": (lambda: changed("node", 0, 7), "node number 7 of 2"),
-    "a column of another length": (
-        lambda: submission(solution={**ENTRY.best["solution"], "start": [0]}), "solution: ",
     ),
     "a job that is missing": (without_a_job, "j3"),
     "a job that ends too early": (shortened_run, "solution: "),
     "more gangs than GPUs": (at_once, "capacity"),
-    "a wrong value": (
-        lambda: submission(objective=540), "objective=540, but the solution is worth 551",
-    ),
-    "a bound without a certificate": (
-        lambda: submission(bound={**ENTRY.bound, "certificate": None}), "no certificate",
-    ),
     "an unknown certificate": (lambda: certificate(kind="trust me"), "kind='trust me' is not a"),
-    "a certificate without a field": (
-        lambda: submission(bound={**ENTRY.bound, "certificate": {"kind": "configuration lp"}}),
-        "bound 551 (configuration lp): ",
-    ),
-    "a bound above what is proven": (
-        lambda: submission(bound={**ENTRY.bound, "value": 560}), "the certificate proves 551",
-    ),
     "a certificate of another instance": (
         lambda: submission(bound={**library.entry("rar-a-0").bound}), "bound 298",
     ),
@@ -170,16 +131,22 @@ def submitted(capsys: pytest.CaptureFixture[str], *args: Any) -> tuple[int, str,
     return called(capsys, "library", "submit", *args)
 
 
-def test_there_are_twenty_ways_to_be_wrong() -> None:
-    assert len(WRONG) >= 20
-
-
 @pytest.mark.parametrize("way", WRONG)
 def test_a_wrong_file_is_refused_with_the_reason(
     way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make, reason = WRONG[way]
     assert_refused(submitted(capsys, written(tmp_path, make())), re.escape(reason))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"), cases(table("malformed_submissions")["submission"])
+)
+def test_a_file_that_is_wrong_in_one_place_is_too(
+    place: str, value: Any, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, changed(submission(), place, value))
+    assert_refused(submitted(capsys, path), re.escape(reason))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gangsched as gs
+from gangsched.analysis.papers.irmp.lemmas import paper_example
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.instances import Linear, ParameterServerJob
 from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
     Round,
@@ -25,29 +25,8 @@ from gangsched.solvers.irmp.response import run_options
 from gangsched.solvers.result import Result
 from plain_response import Call
 
-CHUNKS = {"11": 2, "12": 3, "21": 2, "22": 30}
 THETA = np.array([[16.0, 16.0]])
 PARAMS = AstraeaParams(lam=2, theta=16.0, order="index")
-
-
-def example(*ids: str) -> Irmp:
-    """The jobs u<i>j<k>, in this order."""
-    jobs = [
-        ParameterServerJob(
-            id=name,
-            user="u" + name[0],
-            gpus=CHUNKS[name],
-            release=3,
-            epochs=2,
-            minibatches=1,
-            rates=(1, 0.5),
-            utility=Linear(-2, 100),
-        )
-        for name in ids
-    ]
-    users = [gs.User("u1", gpus=4, ps=2), gs.User("u2", gpus=4, ps=2)]
-    cluster = gs.Cluster([gs.Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])
-    return Irmp(gs.Instance(cluster, jobs, users), clock="release")
 
 
 def solved(problem: Irmp, params: AstraeaParams = PARAMS) -> Result[gs.Schedule]:
@@ -65,14 +44,14 @@ def runs(problem: Irmp, schedule: gs.Schedule | None) -> dict[str, tuple[int, in
 
 
 def test_all_jobs_are_of_the_second_batch_and_its_rounds_begin_at_8_and_12() -> None:
-    problem = example("11", "12")
+    problem = paper_example(["11", "12"])
     assert a_round(problem, [0, 1], 2, PARAMS)[0].run.start == 8
     assert [round_of(t, 2) for t in (8, 11, 12, 15)] == [(2, 8), (2, 8), (2, 12), (2, 12)]
 
 
 def test_the_durations() -> None:
     """Section 4.4: 8 slots for one spread worker of j11, 4 for two, 2 on one server."""
-    options = run_options(example("11"), 0)
+    options = run_options(paper_example(["11"]), 0)
     found = zip(options.workers, options.host < 0, options.slots, strict=True)
     assert {(int(w), bool(one)): int(d) for w, one, d in found} == {
         (1, True): 4, (1, False): 8, (2, True): 2, (2, False): 4,
@@ -80,7 +59,7 @@ def test_the_durations() -> None:
 
 
 def test_the_first_job_is_worth_96() -> None:
-    problem = example("11")
+    problem = paper_example(["11"])
     cluster = Round(problem, 8, 4, THETA, PARAMS)
     (run,) = a_max_irev(cluster, [0], shared=False)
     assert (run.start, run.end, run.nodes, run.ps) == (0, 2, {0: 2}, {0: 1})
@@ -93,7 +72,7 @@ def test_the_first_job_is_worth_96() -> None:
 
 def test_the_second_users_job_waits_for_slots_without_a_price() -> None:
     """(10, 12] at 92 rather than (8, 10] at 96 - 2 * 3."""
-    cluster = Round(example("11", "21"), 8, 4, THETA, PARAMS)
+    cluster = Round(paper_example(["11", "21"]), 8, 4, THETA, PARAMS)
     first, second = a_max_irev(cluster, [0, 1], shared=False)
     assert (first.start, first.end) == (0, 2)
     assert (second.start, second.end, second.cost, second.utility) == (2, 4, 0, 92)
@@ -105,7 +84,7 @@ def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
 
     MINCOSTC has one worker of j21 on one server for the same 4 slots at a cost of 8, and two at 6.
     """
-    problem = example("21")
+    problem = paper_example(["21"])
     free = np.full((2, 4, 4), 2)
     free[0, :2] = free[1] = 1
     free[1, 0] = 0
@@ -123,7 +102,7 @@ def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
 
 def test_nothing_is_shared_and_nobody_pays() -> None:
     """W4: j12 fits into what its user has left, on one server for 3 slots, and gains 85, not 76."""
-    problem = example("11", "21", "12", "22")
+    problem = paper_example(["11", "21", "12", "22"])
     cluster = Round(problem, 8, 4, THETA, PARAMS)
     *_, third = a_max_irev(cluster, [0, 1, 2], shared=False)
     assert (third.job, third.start, third.end, third.nodes) == (2, 0, 3, {1: 2})
@@ -147,21 +126,20 @@ def test_the_repaired_run(order: str, ends: tuple[int, ...], revenue: float, ide
     In the second order, users first, j12 takes (9, 12] and j21 (10, 12].
     """
     ids = order.split()
-    problem = example(*ids)
+    problem = paper_example(ids)
     result = solved(problem)
     assert [end for _, end in runs(problem, result.solution).values()] == list(ends)
     assert runs(problem, result.solution)["22"] == (64, 94)
     assert result.objective == revenue
     assert result.info["ideal"] == ideal
-    assert (
-        solved(example("11", "12", "21", "22"), AstraeaParams(lam=2, theta=16.0)).objective == 168
-    )
+    params = AstraeaParams(lam=2, theta=16.0)
+    assert solved(paper_example(["11", "12", "21", "22"]), params).objective == 168
 
 
 def test_without_runs_below_zero_the_last_job_is_left() -> None:
     """W25."""
     params = AstraeaParams(lam=2, theta=16.0, order="index", reject_negative=True)
-    result = solved(example("11", "21", "12", "22"), params)
+    result = solved(paper_example(["11", "21", "12", "22"]), params)
     assert result.objective == 86 + 82 + 84
     assert result.info["left"] == ["22"]
 
@@ -169,7 +147,7 @@ def test_without_runs_below_zero_the_last_job_is_left() -> None:
 @pytest.mark.parametrize(("ids", "lam"), [(("11", "12", "21", "22"), 33), (("11", "12", "21"), 18)])
 def test_lambda_of_lemma_1_lets_no_job_earn_anything(ids: tuple[str, ...], lam: int) -> None:
     """W20: with sigma = 16, F = 326 (286), f_min = 40 (94), rounds begin at 4 lambda: too late."""
-    problem = example(*ids)
+    problem = paper_example(ids)
     theta = thetas(problem, range(len(ids)), 16.0)
     assert lemma_1(problem, range(len(ids)), theta) == lam
     result = solved(problem, AstraeaParams(lam=lam, theta=16.0))
@@ -181,6 +159,6 @@ def test_lambda_of_lemma_1_lets_no_job_earn_anything(ids: tuple[str, ...], lam: 
 
 def test_a_job_waits_for_a_round_as_long_as_it_is() -> None:
     """W24: j22 needs 30 slots on the empty cluster; rounds of 4, 8 and 16 slots come first."""
-    problem = example("22")
+    problem = paper_example(["22"])
     assert run_options(problem, 0).slots.min() == 30
     assert runs(problem, solved(problem).solution) == {"22": (64, 94)}

@@ -1,6 +1,5 @@
 """The Philly readers on files made here in the documented formats, then on the real samples."""
 
-import copy
 import csv
 import gzip
 import json
@@ -14,6 +13,7 @@ import pytest
 from gangsched.instances import Job, User
 from gangsched.instances.traces import read_philly_csv, read_philly_json
 from log_files import text
+from malformed import cases, changed, table
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 ROWS = [
@@ -203,54 +203,24 @@ def test_attempts_may_be_listed_in_any_order(listed: int, tmp_path: Path) -> Non
     assert read_philly_json(overlapping).rows[0][2:] == (None, None)
 
 
-def change(data: list[Any], *path: str | int, **fields: Any) -> list[Any]:
-    data = copy.deepcopy(data)
-    place: Any = data
-    for key in path:
-        place = place[key]
-    place.update({name: value for name, value in fields.items() if value is not ...})
-    for name in [name for name, value in fields.items() if value is ...]:
-        del place[name]
-    return data
+BAD_JSON = [
+    ({"jobs": []}, "top level: a JSON dict, not a list of jobs"),
+    ([7], "job[0]: 7 is not an object"),
+    ([*LOG, LOG[0]], "job[2]: jobid='two' occurs at job[0] too, it is unique"),
+]
 
 
-BAD_JSON: dict[str, tuple[Any, str]] = {
-    "object": ({"jobs": []}, "top level: a JSON dict, not a list of jobs"),
-    "number": ([7], "job[0]: 7 is not an object"),
-    "no id": (change(LOG, 1, jobid=...), "job[1]: field 'jobid' is missing"),
-    "no attempts": (change(LOG, 0, attempts=...), "job[0]: field 'attempts' is missing"),
-    "no status": (change(LOG, 0, status=...), "job[0]: field 'status' is missing"),
-    "id number": (change(LOG, 1, jobid=12), "job[1]: jobid=12 is not a non-empty string"),
-    "empty vc": (change(LOG, 1, vc=""), "job[1]: vc='' is not a non-empty string"),
-    "id twice": ([*LOG, LOG[0]], "job[2]: jobid='two' occurs at job[0] too, it is unique"),
-    "attempts": (change(LOG, 1, attempts=None), "job[1]: attempts=None is not a list"),
-    "attempt": (change(LOG, 1, attempts=[3]), "job[1].attempts[0]: 3 is not an object"),
-    "time": (
-        change(LOG, 1, submitted_time="soon"),
-        "job[1]: submitted_time='soon' is not a time of the form",
-    ),
-    "time number": (
-        change(LOG, 0, "attempts", 1, end_time=12),
-        "job[0].attempts[1]: end_time=12 is not text",
-    ),
-    "detail": (
-        change(LOG, 0, "attempts", 1, detail={}),
-        "job[0].attempts[1]: detail={} is not a list",
-    ),
-    "gpus": (
-        change(LOG, 0, "attempts", 0, "detail", 1, gpus=4),
-        "job[0].attempts[0].detail[1]: gpus=4 is not a list",
-    ),
-    "gpu twice": (
-        change(LOG, 1, "attempts", 0, "detail", 0, gpus=["gpu0", "gpu0"]),
-        "job[1].attempts[0].detail[0]: gpus=['gpu0', 'gpu0'] has a GPU twice",
-    ),
-}
-
-
-@pytest.mark.parametrize(("data", "message"), BAD_JSON.values(), ids=BAD_JSON)
-def test_malformed_json_logs_are_refused(tmp_path: Path, data: Any, message: str) -> None:
-    path = log(tmp_path / "x.json", data)
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        *(("", data, message) for data, message in BAD_JSON),
+        *cases(table("logs")["philly"]["malformed"]),
+    ],
+)
+def test_malformed_json_logs_are_refused(
+    tmp_path: Path, place: str, value: Any, message: str
+) -> None:
+    path = log(tmp_path / "x.json", changed(LOG, place, value) if place else value)
     with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
         read_philly_json(path)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driven import dated as job
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.unisched.leases import Terms
@@ -21,14 +22,6 @@ from gangsched.solvers.unisched.chronus import (
     rounded_up,
 )
 from gangsched.solvers.unisched.estimator import DurationEstimates
-
-
-def job(
-    name: str, gpus: int, work: int, due: int = 0, release: int = 0, **more: Any
-) -> DeadlineJob:
-    """A job with one deadline, or none."""
-    rewards = [(due, 100.0)] if due else []
-    return DeadlineJob(id=name, gpus=gpus, work=work, release=release, rewards=rewards)
 
 
 def run_of(policy: Chronus, sizes: Sequence[int], *jobs: DeadlineJob, overhead: int = 20) -> Run:

@@ -1,5 +1,6 @@
 """GENIE: waiting allowances, the lowest class, and gangs that stretch."""
 
+from driven import ends
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
@@ -15,12 +16,6 @@ def job(name: str, gpus: int, work: int, *due: int, release: int = 0) -> Deadlin
 def run_of(policy: Genie, gpus: int, *jobs: DeadlineJob) -> Run:
     """The run on one node."""
     return drive(Instance(Cluster.of_sizes([gpus]), jobs), policy)
-
-
-def ends(policy: Genie, gpus: int, *jobs: DeadlineJob) -> list[int]:
-    """Completions on one node."""
-    found: list[int] = run_of(policy, gpus, *jobs).records.end.tolist()
-    return found
 
 
 def test_who_can_wait_least_goes_first() -> None:

@@ -1,21 +1,8 @@
 """Hydra: classes, and the shortest first."""
 
-from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, DeadlineJob, Instance
+from driven import dated as job
+from driven import ends
 from gangsched.solvers.unisched.hydra import Hydra
-
-
-def job(name: str, gpus: int, work: int, due: int = 0, release: int = 0) -> DeadlineJob:
-    """A job with one deadline, or none."""
-    rewards = [(due, 100.0)] if due else []
-    return DeadlineJob(id=name, gpus=gpus, work=work, release=release, rewards=rewards)
-
-
-def ends(policy: Hydra, gpus: int, *jobs: DeadlineJob) -> list[int]:
-    """Completions on one node."""
-    run = drive(Instance(Cluster.of_sizes([gpus]), jobs), policy)
-    found: list[int] = run.records.end.tolist()
-    return found
 
 
 def test_the_shortest_with_a_deadline_goes_first() -> None:

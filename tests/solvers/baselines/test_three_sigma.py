@@ -1,7 +1,7 @@
 """3Sigma: distributions, utilities, and plans against brute force."""
 
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,26 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, DeadlineJob, Instance, User
+import driven
+from driven import dated as job
 from gangsched.solvers.highs import best_subset
 from gangsched.solvers.unisched.three_sigma import ThreeSigma, left_after, utility
 
-
-def job(
-    name: str, gpus: int, work: int, due: int = 0, release: int = 0, user: str = ""
-) -> DeadlineJob:
-    """A job with one deadline, or none."""
-    rewards = [(due, 100.0)] if due else []
-    return DeadlineJob(id=name, gpus=gpus, work=work, release=release, rewards=rewards, user=user)
-
-
-def ends(gpus: int, *jobs: DeadlineJob, **rules: Any) -> list[int]:
-    """Completions on one node, suspensions being free."""
-    users = [User(name) for name in sorted({j.user for j in jobs} - {""})]
-    instance = Instance(Cluster.of_sizes([gpus]), jobs, users)
-    found: list[int] = drive(instance, ThreeSigma(), overhead=0, **rules).records.end.tolist()
-    return found
+ends = partial(driven.ends, overhead=0)  #: suspensions are free
 
 
 @pytest.mark.parametrize(
@@ -73,18 +59,18 @@ def test_the_plan_is_a_best_one() -> None:
 
 def test_a_deadline_takes_the_gpus_of_best_effort_only() -> None:
     jobs = [job("any", 1, 600), job("due", 1, 600, 9999), job("new", 1, 300, 300, release=60)]
-    assert ends(2, *jobs) == [900, 600, 360]
+    assert ends(ThreeSigma(), 2, *jobs) == [900, 600, 360]
     jobs = [job("due", 1, 600, 9999), job("too", 1, 600, 9999), job("new", 1, 300, 300, release=60)]
-    assert ends(2, *jobs) == [600, 600, 900]
+    assert ends(ThreeSigma(), 2, *jobs) == [600, 600, 900]
 
 
 def test_best_effort_jobs_are_not_stopped_for_each_other() -> None:
-    assert ends(1, job("long", 1, 900), job("short", 1, 60, release=60)) == [900, 960]
+    assert ends(ThreeSigma(), 1, job("long", 1, 900), job("short", 1, 60, release=60)) == [900, 960]
 
 
 def test_a_job_that_can_wait_leaves_its_gpu_to_one_that_cannot() -> None:
     jobs = [job("patient", 1, 300, 9000), job("urgent", 1, 300, 300)]
-    assert ends(1, *jobs) == [600, 300]
+    assert ends(ThreeSigma(), 1, *jobs) == [600, 300]
 
 
 def test_run_times_are_those_of_the_same_user_and_gang() -> None:
@@ -96,16 +82,16 @@ def test_run_times_are_those_of_the_same_user_and_gang() -> None:
         job("v", 1, 300, 100, release=1200, user="v"),
         *(job(f"w{i}", 1, 6000, 99999, release=720, user="w") for i in range(9)),
     ]
-    found = ends(10, *past, *now)
+    found = ends(ThreeSigma(), 10, *past, *now)
     assert found[11] == 1500
     assert found[10] > 1500
 
 
 def test_a_job_whose_deadlines_are_worth_nothing_any_more_is_best_effort() -> None:
-    assert ends(1, job("due", 1, 300, 300), job("late", 1, 60, 10)) == [300, 360]
+    assert ends(ThreeSigma(), 1, job("due", 1, 300, 300), job("late", 1, 60, 10)) == [300, 360]
 
 
 def test_who_is_planned_for_later_does_not_stop_others() -> None:
     """The wide job waits for the GPU that is taken; a short one runs beside it."""
     jobs = [job("busy", 1, 600, 9999), job("wide", 2, 300, 2000, 60), job("thin", 1, 300, 0, 60)]
-    assert ends(2, *jobs) == [600, 900, 360]
+    assert ends(ThreeSigma(), 2, *jobs) == [600, 900, 360]

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+import driven
 from deadline_optimum import optimum, random_problem
 from few import each_seed
 from gangsched.analysis.driving import metrics
@@ -19,26 +21,19 @@ from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetri
 from gangsched.solvers.ours.unisched.value_density import ValueDensity, _Complete, _Jobs, _Plan
 from gangsched.solvers.ours.unisched.value_density_core import give_places, plan, select, settle
 from gangsched.solvers.placement import place
-from gangsched.solvers.policy import Decision, Policy, Preempts, State, WrittenStarts
+from gangsched.solvers.policy import Decision, Preempts, State, WrittenStarts
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.estimator import DurationEstimates
 from reference_driver import drive
 
 Held = dict[int, dict[int, int]]
+ends = partial(driven.ends, overhead=0)  #: interruptions cost nothing
 
 
 def job(name: str, gpus: int, work: int, *rewards: tuple[int, float], **more: Any) -> DeadlineJob:
     """A job with these deadlines."""
     return DeadlineJob(id=name, gpus=gpus, work=work, rewards=rewards, **more)
-
-
-def ends(policy: Policy, gpus: int, *jobs: DeadlineJob) -> list[int]:
-    """Completions on one node, where interruptions cost nothing."""
-    found: list[int] = drive(
-        Instance(Cluster.of_sizes([gpus]), jobs), policy, overhead=0
-    ).records.end.tolist()
-    return found
 
 
 class Watched:
