@@ -383,7 +383,11 @@ class Replay(Shown):
         problem = CompletionTime(MeasuredJobs.of(self.instance, self.rejected).instance, "flow")
         maker = model_price_bound if problem.mixed else price_bound
         how = MAKERS[CompletionTime][self.effort].options
-        bound = maker(problem, rounds=how.get("steps", 0), halvings=how.get("halvings", 0))
+        bound = maker(
+            problem,
+            rounds=how.get("model_steps" if problem.mixed else "steps", 0),
+            halvings=how.get("halvings", 0),
+        )
         return bound if holds("flow", problem, bound) else None
 
     def waits(self, most: int = 5) -> dict[str, tuple[Wait, ...]]:

@@ -146,6 +146,7 @@ def online_bound(
     *,
     rounds: int = 16,
     steps: int = 0,
+    model_steps: int = 0,
     halvings: int = 0,
     own_prices: bool = False,
     time_limit: float | None = None,
@@ -158,9 +159,10 @@ def online_bound(
     problem : CompletionTime
     rounds, time_limit
         As of :func:`busy_time_bound`.
-    steps, halvings, on_progress
+    steps, model_steps, halvings, on_progress
         As `rounds`, `halvings` and `on_progress` of
-        :func:`~gangsched.analysis.proofs.prices.price_bound`.
+        :func:`~gangsched.analysis.proofs.prices.price_bound`; `model_steps` count where GPUs are
+        not equal for all jobs.
     own_prices : bool
         Whether each job has prices too, where jobs are 10,000 at most
         (:func:`~gangsched.analysis.proofs.job_prices.job_price_bound`), for the makespan 200 over
@@ -200,7 +202,7 @@ def online_bound(
     maker = model_price_bound if problem.mixed else price_bound
     priced = maker(
         problem,
-        rounds=steps,
+        rounds=model_steps if problem.mixed else steps,
         halvings=halvings,
         time_limit=time_limit / 3 if own_prices and time_limit is not None else time_limit,
         on_progress=on_progress,

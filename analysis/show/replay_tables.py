@@ -240,7 +240,9 @@ def brief(found: Replay, *, drawn: str = "", rejected: int = 0) -> list[str]:
     if found.problem is not None:
         return legend(found, drawn=drawn, rejected=rejected)
     settings = str(conditions(found, drawn=drawn, rejected=rejected))
-    return [settings, *loss_notes(found), *remarks(found, briefly=True), SAID["answer_more"]]
+    said = [SAID["elastic"]] * any(row.elastic for row in found.rows)
+    said += [settings, *loss_notes(found), *remarks(found, briefly=True)]
+    return [*said, SAID["answer_more"]]
 
 
 def legend(

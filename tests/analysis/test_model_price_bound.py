@@ -44,7 +44,7 @@ def test_it_is_better_than_mean_busy_times_on_some_and_not_always_the_optimum(me
         bound = model_price_bound(problem, rounds=40, intervals=40)
         gaps.append(float(mixed_optimum(problem)) / bound.value - 1)
         gains.append(bound.value / busy_time_bound(problem).value - 1)
-        assert online_bound(problem, steps=40).value >= busy_time_bound(problem).value
+        assert online_bound(problem, model_steps=40).value >= busy_time_bound(problem).value
     assert sum(gain > 1e-3 for gain in gains) >= 3
     assert sum(gap > 1e-2 for gap in gaps) >= 5
 
