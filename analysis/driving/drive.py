@@ -472,7 +472,7 @@ def new_tables(instance: Instance[Any], rules: Rules, rejected: Collection[int])
 def _followers(instance: Instance[Any], table: NDArray[Any]) -> Ints:
     """Note whom jobs wait for; whoever is rejected holds nobody, but whom it waited for does."""
     table["ahead"] = 1
-    if not any(job.after for job in instance.jobs):
+    if not any(map(attrgetter("after"), instance.jobs)):
         return np.zeros(0, dtype=np.int64)
     number = {job.id: j for j, job in enumerate(instance.jobs)}
     kept = {id for id, j in number.items() if table["phase"][j] != Phase.REJECTED}
