@@ -94,9 +94,7 @@ from .unisched.hydra import Hydra as Hydra
 from .unisched.learning_curves import CurveEnsemble as CurveEnsemble
 from .unisched.optimus import Optimus as Optimus
 from .unisched.policy import UniSchedPolicy as UniSchedPolicy
-from .unisched.selectors import OpportunityPriceParams as OpportunityPriceParams
 from .unisched.selectors import UniSchedParams as UniSchedParams
 from .unisched.selectors import density_greedy as density_greedy
 from .unisched.selectors import lp_selector as lp_selector
-from .unisched.selectors import opportunity_price as opportunity_price
 from .unisched.three_sigma import ThreeSigma as ThreeSigma

@@ -48,7 +48,7 @@ RINGS = ("first-fit", "list-scheduling", "sjf-bco", "backfill-longest", "backfil
 #: solvers that are run, and up to how many jobs the exact one
 SOLVERS: Mapping[str, tuple[tuple[str, ...], int]] = {
     "rar-ddls": (RINGS, 24),
-    "unisched": (("density-greedy", "opportunity-price", "lp-selector"), 80),
+    "unisched": (("density-greedy", "lp-selector"), 80),
     "irmp": (("online-density", "lp-list", "astraea", "search"), 20),
     "gandiva-fair": (("fair-share", "trading", "efficient", "max-min", "nash"), 0),
     "ltgf": (("least-fair-first",), 12),

@@ -309,7 +309,7 @@ CROWDED: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 #: solvers that hand a program to another one, which chooses among equals
 OTHERS = frozenset(
-    ["exact", "lp-selector", "opportunity-price", "lp-list", "rolling-lp", "search", "efficient",
+    ["exact", "lp-selector", "lp-list", "rolling-lp", "search", "efficient",
      "max-min", "nash"]
 )  # fmt: skip
 

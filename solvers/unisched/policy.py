@@ -70,7 +70,6 @@ from .deadlines import Deadlines
 from .density import by_density, by_release
 from .estimator import DurationEstimates, Mode
 from .nodes import Nodes, Request, assign, beside
-from .prices import one_price
 from .selector import Selector
 
 Place = Mapping[int, int]
@@ -83,7 +82,7 @@ CHOICES = {
     "rounding": ("lossless", "paper"),
     "starts": ("staggered", "grid"),
     "profiling": ("joint", "static", "none"),
-    "selector": ("lp", "density", "price", "feasible"),
+    "selector": ("lp", "density", "feasible"),
     "iterations": ("calibrated", "ensemble", "maximum", "true"),
 }
 
@@ -137,9 +136,9 @@ class UniSchedPolicy:
     profiler_reward : float or None
         What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. None: a lease's
         share of what the job can still win.
-    selector : {"lp", "density", "price", "feasible"}
+    selector : {"lp", "density", "feasible"}
         How options are chosen: linear program and rounding; greedily by reward per GPU lease; by
-        reward less the price of its GPU leases; by release alone.
+        release alone.
     iterations : {"calibrated", "ensemble", "maximum", "true"}
         Epochs of jobs with a target metric, see :class:`~gangsched.solvers.DurationEstimates`.
     quantile : float
@@ -187,7 +186,7 @@ class UniSchedPolicy:
     profiling: Literal["joint", "static", "none"] = "joint"
     profiler_nodes: int = 2
     profiler_reward: float | None = None
-    selector: Literal["lp", "density", "price", "feasible"] = "lp"
+    selector: Literal["lp", "density", "feasible"] = "lp"
     iterations: Mode = "calibrated"
     quantile: float = 0.5
     noise: float = 0.0
@@ -443,9 +442,8 @@ class Cycles:
             return by_release(found.options, capacity)
         if self.policy.selector == "density" or not self._is_slo_cycle(state):
             return by_density(found.options, capacity)
-        worth = self._worth(found.options, capacity)
-        at = np.flatnonzero(worth > 0)
-        few = replace(found.options, value=worth).take(at)
+        at = np.flatnonzero(found.options.value > 0)
+        few = found.options.take(at)
         limit = self.policy.time_limit
         selection = self.chooser.select(
             few, capacity, keys=found.jobs, shift=self.shift, time_limit=limit
@@ -457,14 +455,6 @@ class Cycles:
             chosen = by_density(few, capacity, before)
         self.selected = found.jobs[few.job[chosen]]
         return at[chosen]
-
-    def _worth(self, options: Options, capacity: Ints) -> NDArray[np.float64]:
-        """The reward of each option; with prices, less what its GPU leases could earn otherwise."""
-        if self.policy.selector != "price":
-            return options.value
-        best = one_price(options, capacity)
-        price = best.numerator[0, 0] / best.scale if best.numerator.size else 0.0
-        return options.value - price * options.gpus * options.needed
 
     # --- step 5: who runs in the first slot ---
 

@@ -9,10 +9,8 @@ realised.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from ...formulations.unisched.problem import UniSched
 from ...instances.arrays import Ints
@@ -22,17 +20,15 @@ from ..result import Bound, Result, Stop
 from ..signature import solver
 from .density import by_density
 from .lease_schedule import Realised, realise
-from .prices import LeaseCase, Prices
+from .prices import LeaseCase
 from .selector import Selection, Selector
 
 __all__ = [
-    "OpportunityPriceParams",
     "Selection",
     "Selector",
     "UniSchedParams",
     "density_greedy",
     "lp_selector",
-    "opportunity_price",
 ]
 
 
@@ -52,25 +48,6 @@ class UniSchedParams:
     """
 
     exact: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpportunityPriceParams:
-    """Parameters of :func:`opportunity_price`.
-
-    Parameters
-    ----------
-    price : float or None
-        lambda, reward per GPU and lease, not negative; sum (V - lambda a L) z is maximised. None:
-        the mean over all GPUs and leases of the prices that the linear program without lambda has:
-        what a lease earns in the queue as it is, taken for what one earns in the long run.
-    """
-
-    price: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.price is not None and not self.price >= 0:
-            raise ValueError(f"opportunity_price: price={self.price} is negative")
 
 
 class _Attempt:
@@ -214,68 +191,3 @@ def density_greedy(problem: UniSched, *, seed: int, time_limit: float | None) ->
     run = _Attempt("density_greedy", problem, time_limit)
     chosen = by_density(run.case.options, run.case.room)
     return run.result(chosen, run.realised(chosen), run.case.one_price_bound(), seed=seed)
-
-
-@solver(OpportunityPriceParams)
-def opportunity_price(
-    problem: UniSched, *, seed: int, time_limit: float | None, params: OpportunityPriceParams
-) -> Result[Schedule]:
-    """Choose what is worth more than its GPU leases could earn otherwise, and schedule it.
-
-    Guarantee: none a priori, and the reward in hand is at most that of :func:`lp_selector` up to
-    rounding: what is gained is room for jobs that are not there yet. The result's bound is that of
-    :func:`lp_selector`.
-
-    Parameters
-    ----------
-    problem : UniSched
-        All jobs released at 0.
-    seed : int
-        Recorded; nothing is drawn.
-    time_limit : float, optional
-        Seconds.
-    params : OpportunityPriceParams
-
-    Returns
-    -------
-    Result
-        `info["price"]` is lambda.
-
-    Raises
-    ------
-    ValueError
-        For a time limit that is not positive, or a job that is released later.
-
-    Notes
-    -----
-    Two selections, see `.selector`.
-
-    Examples
-    --------
-    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
-    >>> jobs = [DeadlineJob(id="a", gpus=2, work=600, rewards=[(1200, 100)]),
-    ...         DeadlineJob(id="b", gpus=2, work=600, rewards=[(1200, 20)])]
-    >>> problem = UniSched(Instance(Cluster.of_sizes([2]), jobs))
-    >>> dear = OpportunityPriceParams(price=11)
-    >>> opportunity_price(problem).objective, opportunity_price(problem, params=dear).objective
-    (120.0, 100.0)
-    """
-    run = _Attempt("opportunity_price", problem, time_limit)
-    case, share, selector = run.case, run.share(SELECTION / 2), Selector()
-    selection = selector.select(case.options, case.room, time_limit=share)
-    price = params.price
-    if price is None:
-        price = mean_price(selection.prices, case.room)
-    worth = case.options.value - price * case.options.gpus * case.options.needed
-    at = np.flatnonzero(worth > 0)
-    few = replace(case.options, value=worth).take(at)
-    chosen = at[selector.select(few, case.room, time_limit=share).chosen]
-    bound = case.bound(selection.prices)
-    return run.result(chosen, run.realised(chosen), bound, seed=seed, price=price)
-
-
-def mean_price(prices: Prices, room: Ints) -> float:
-    """Return the mean price of a GPU and lease; with several rows, of a single GPU."""
-    gpus = room[0]
-    earned = float(prices.numerator[0] @ gpus) / prices.scale
-    return earned / float(gpus.sum()) if gpus.any() else 0.0

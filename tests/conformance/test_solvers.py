@@ -21,7 +21,7 @@ from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node, generate
 from gangsched.registry import PROBLEMS
-from gangsched.solvers import LaminarParams, OpportunityPriceParams, area_bound, laminar
+from gangsched.solvers import LaminarParams, area_bound, laminar
 from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.result import Result, Status, Stop
 from gangsched.solvers.unisched.selector import Selector
@@ -29,7 +29,6 @@ from gangsched.solvers.unisched.selectors import (
     UniSchedParams,
     density_greedy,
     lp_selector,
-    opportunity_price,
 )
 from strategies import deadline_instances, rar_problems
 
@@ -47,8 +46,6 @@ LEASES: dict[str, Callable[..., Result[Any]]] = {
     "lp-selector": lp_selector,
     "lp-selector:exact": partial(lp_selector, params=UniSchedParams(exact=True)),
     "density-greedy": density_greedy,
-    "opportunity-price": opportunity_price,
-    "opportunity-price:2": partial(opportunity_price, params=OpportunityPriceParams(price=2.0)),
 }
 ALLOCATIONS = ["cells", "exact", "consolidated"]
 

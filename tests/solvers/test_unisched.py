@@ -36,7 +36,6 @@ from gangsched.formulations.unisched.leases import LeasePhase, lease_terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
-from gangsched.solvers import OpportunityPriceParams
 from gangsched.solvers.child import Child
 from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.mip_worker import Program, search, solve_mip
@@ -49,7 +48,6 @@ from gangsched.solvers.unisched.selectors import (
     UniSchedParams,
     density_greedy,
     lp_selector,
-    opportunity_price,
 )
 
 ALLOCATIONS = ["cells", "exact", "consolidated"]
@@ -202,7 +200,7 @@ def test_gangs_that_no_cluster_holds_have_no_options() -> None:
 def test_jobs_that_are_released_later_are_refused() -> None:
     job = DeadlineJob(id="late", gpus=1, work=5, release=3, rewards=[(9, 1)])
     problem = UniSched(Instance(Cluster.of_sizes([1]), [job]))
-    for solve in (lp_selector, density_greedy, opportunity_price):
+    for solve in (lp_selector, density_greedy):
         with pytest.raises(ValueError, match=r"job 'late': release=3, the compact form needs"):
             solve(problem)
 
@@ -480,7 +478,7 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
         queue_of(seed, allocations=allocations, free=free),
         without_best_effort(queue_of(seed, allocations=allocations, free=free)),
     ):
-        for solve in (lp_selector, density_greedy, opportunity_price):
+        for solve in (lp_selector, density_greedy):
             bound = solve(problem).bound
             assert bound is not None
             assert bound.certificate is not None
@@ -631,44 +629,10 @@ def test_branch_and_bound_closes_gaps(seed: int) -> None:
 # -- the solvers ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solve", [lp_selector, density_greedy, opportunity_price])
+@pytest.mark.parametrize("solve", [lp_selector, density_greedy])
 def test_limits_must_be_positive(solve: Any) -> None:
     with pytest.raises(ValueError, match=rf"{solve.__name__}: time_limit=0 is not positive"):
         solve(queue_of(0, jobs=2), time_limit=0)
-
-
-def test_a_price_must_not_be_negative() -> None:
-    with pytest.raises(ValueError, match="opportunity_price: price=-1 is negative"):
-        opportunity_price(queue_of(0, jobs=2), params=OpportunityPriceParams(price=-1))
-
-
-def test_a_price_keeps_out_what_earns_less() -> None:
-    problem = queue_of(1, jobs=40)
-    options, _ = case_of(problem)
-    price = 3.0
-    dear = set(range(40)) - set(options.job[options.value > price * options.gpus * options.needed])
-    served = {
-        row.job
-        for row in opportunity_price(problem, params=OpportunityPriceParams(price=price)).solution
-    }  # type: ignore[union-attr]
-    without = {
-        row.job
-        for row in opportunity_price(problem, params=OpportunityPriceParams(price=0)).solution
-    }  # type: ignore[union-attr]
-    assert not served & dear
-    assert without & dear
-
-
-def test_the_price_is_what_the_queue_pays() -> None:
-    """Nothing is short: 0. One GPU and two leases for three jobs of one lease: not 0."""
-    job = DeadlineJob(id="a", gpus=1, work=600, rewards=[(1200, 60)])
-    cluster = Cluster.of_sizes([1])
-    prices = []
-    for count in (1, 3):
-        jobs = [replace(job, id=f"j{i}") for i in range(count)]
-        problem = UniSched(Instance(cluster, jobs), sr_aware=False)
-        prices.append(opportunity_price(problem).info["price"])
-    assert prices == [0, 60]
 
 
 def test_prices_of_duals_that_rise_are_counted_without_overflow() -> None:

@@ -25,7 +25,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "printed reward of profilers": {"profiler_reward": 1.0},
     "eager profiling": {"profiler_reward": 100.0},
     "density": {"selector": "density"},
-    "price": {"selector": "price"},
     "feasible": {"selector": "feasible"},
     "exact": {"allocations": "exact"},
     "consolidated": {"allocations": "consolidated"},
