@@ -123,7 +123,7 @@ def runner(
 
 def leave_out_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports without pictures, which take most of the time."""
-    for name in ("overview", "user_fairness", "cluster_use", "deadlines"):
+    for name in ("distributions", "user_fairness", "cluster_use", "amounts"):
         monkeypatch.setattr(run_plots, name, lambda *_, **__: Figure(figsize=(1, 1)))
 
 

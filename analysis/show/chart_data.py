@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..driving import metrics
 from ..driving.run import Floats, Run
 from .columns import shown_ratio
-from .run_plots import BINS, LOSS_ORDERS, distribution
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Row
@@ -21,6 +20,9 @@ Runs = Mapping[str, Run]
 Data = dict[str, Any]
 
 MOST_USERS = 12  # that are told apart
+MOST_POINTS = 400  # of a curve
+BINS = 240  # of the use of the cluster over time
+LOSS_ORDERS = ("policy", "cluster")  # what is removed first
 OTHERS = "others"
 SHARE_OF_JOBS = {"name": "share of jobs", "percent": True, "from": 0}
 
@@ -48,17 +50,26 @@ def distributions(runs: Runs) -> Data:
     return {"chart": "lines", "of": "of", "by": "policies", "step": True, "views": known}
 
 
-def _distribution(
-    runs: Runs, measure: Callable[[Run], Floats], name: str, unit: str
-) -> Data:  # fmt: skip
+def _distribution(runs: Runs, measure: Callable[[Run], Floats], name: str, unit: str) -> Data:
     series = []
     for run_name, run in runs.items():
-        values, shares = distribution(run, measure)
-        if values.size:
-            xs = np.maximum(values, 1)
-            series.append({"name": run_name, "x": _short(xs), "y": _short(shares)})
+        values = measure(run)
+        known = np.sort(values[~np.isnan(values)])
+        if known.size:
+            at = curve_ranks(known.size)
+            xs, ys = np.maximum(known[at], 1), (at + 1) / int((~run.records.rejected).sum())
+            series.append({"name": run_name, "x": _short(xs), "y": _short(ys)})
     axis = {"name": name, "log": True, "unit": unit}
     return {"name": name, "x": axis, "y": SHARE_OF_JOBS, "series": series}
+
+
+def curve_ranks(count: int) -> NDArray[np.int64]:
+    """Ranks that draw a curve of `count` sorted values; closer to each other at its upper end."""
+    if count <= MOST_POINTS:
+        return np.arange(count)
+    even = np.linspace(0, count - 1, MOST_POINTS * 3 // 4)
+    tail = count - np.geomspace(1, count, MOST_POINTS // 4)
+    return np.unique(np.rint(np.concatenate([even, tail])).astype(np.int64))
 
 
 def _short(values: NDArray[Any]) -> list[float]:
@@ -82,7 +93,8 @@ def shares(runs: Runs) -> Data:
         held = np.diff(metrics.user_attained_time(run, edges), axis=1)[order] / size
         few, rest = held[:MOST_USERS], held[MOST_USERS:].sum(axis=0, keepdims=True)
         parts = np.concatenate([few, rest]) if len(order) > MOST_USERS else few
-        wanted = np.diff(metrics.wanted_time(run, edges)) / size
+        until = np.minimum(edges, run.now)  # of a run that was stopped, no more is known
+        wanted = np.diff(metrics.wanted_time(run, until)) / size
         rows.append({"name": name, "held": _thousandths(parts), "wanted": _thousandths(wanted)})
     return {
         "chart": "shares",

@@ -150,14 +150,15 @@ def _limits(found: Replay) -> list[str]:
 
 
 def _distributions(found: Replay) -> Topic:
-    runs = found.runs
-    overview = run_plots.overview(runs, measures={row.name: row.measures for row in found.rows})
-    still = page.picture(overview, "overview", "Measures of each policy")
-    data = chart_data.distributions(runs)
+    data = chart_data.distributions(found.runs)
     if not found.submitted:
         data["views"] = [view for view in data["views"] if view["name"] != "wait"]
     title = "Share of the jobs up to a completion time, wait or slowdown"
-    part = page.chart("distributions", title, data, still) if data["views"] else still
+    if data["views"]:
+        still = page.picture(run_plots.distributions(title, data), "distributions", title)
+        part = page.chart("distributions", title, data, still)
+    else:
+        part = page.paragraph("No job was complete.")
     return Topic("Completion times, waits and slowdowns", [part])
 
 
@@ -180,9 +181,9 @@ def _schedules(found: Replay) -> list[Topic]:
 
 
 def _use(found: Replay) -> Topic:
-    figure = run_plots.cluster_use(found.runs)
-    still = page.picture(figure, "use", "GPUs held and demanded over time")
     data = chart_data.shares(found.runs)
+    figure = run_plots.cluster_use(data)
+    still = page.picture(figure, "use", "GPUs held and demanded over time")
     title = "Share of the GPUs that users held"
     return Topic("Use of the cluster", [page.chart("use", title, data, still)])
 
@@ -284,10 +285,11 @@ def _earning(found: Replay, settings: Markup) -> list[Topic]:
     lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
     lines |= {} if known is None else {"offline": known.objective}
     most = None if bound is None else bound.value
-    figure = page.picture(run_plots.earnings(lines, bound=most), "revenue", "What policies earned")
+    data = chart_data.amounts(lines, "revenue", most)
     title = "Revenue of the same jobs under each policy"
+    still = page.picture(run_plots.amounts(title, data), "revenue", "What policies earned")
     parts = [
-        page.chart("revenue", title, chart_data.amounts(lines, "revenue", most), figure),
+        page.chart("revenue", title, data, still),
         *(page.table(table, name="revenue") for table in measured(found)),
         page.across((REVENUE,), found.rows, "name"),
         _said(found, REVENUE),
@@ -312,13 +314,13 @@ def _deadlines(found: Replay) -> list[Topic]:
     if elastic:
         said.append(SAID["elastic_ratio"].format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value
-    figure = run_plots.deadlines(found.runs, bound=line)
-    still = page.picture(figure, "deadlines", "Reward for met deadlines of each policy")
     won = {row.name: (row.deadlines or {})["reward"] or 0 for row in found.rows}
     top = (found.rows[0].deadlines or {})["top_reward"] or 0
     data = chart_data.amounts(won, "reward", line, top)
+    title = "Reward for met deadlines"
+    still = page.picture(run_plots.amounts(title, data), "deadlines", f"{title} of each policy")
     parts = [
-        page.chart("deadlines", "Reward for met deadlines", data, still),
+        page.chart("deadlines", title, data, still),
         page.across((DEADLINES,), found.rows, "name"),
         _said(found, DEADLINES),
         page.muted(" ".join(said)),

@@ -1,6 +1,7 @@
 """Pictures of runs side by side: how long jobs took, who got a fair share, what was in use.
 
-Up to twelve runs by name; a run has the same colour and dash in all pictures. Like those of
+What is a chart where a page has its script is drawn from the data of that chart, see
+:mod:`gangsched.analysis.show.chart_data`; all else from up to twelve runs by name. Like those of
 :mod:`gangsched.analysis.show.plots`, the figures belong to nobody's global state, and
 :func:`~gangsched.analysis.show.plots.save` writes them with the same bytes each time.
 """
@@ -19,30 +20,25 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...instances.model import DeadlineJob
 from ..driving import metrics
 from ..driving.model_usage import model_usage
 from ..driving.run import Floats, Run
 from . import plots
+from .chart_data import LOSS_ORDERS
 from .colours import COLOURS, DASHES, MOST_RUNS
-from .columns import Column, column, duration, fixed, unit_for
+from .columns import duration, fixed, unit_for
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
 if TYPE_CHECKING:
     from ..comparing.losses import LossLedger
 
 Runs = Mapping[str, Run]
-Measured = Sequence[float | None]
-Bar = tuple[float, float, str, float]  # left, width, colour, opacity
+Data = Mapping[str, Any]  # of a chart
 
-MOST_POINTS = 400  # of a curve
 MOST_USERS = 24  # rows of a heat map
 NOTHING = "#d9dde2"  # where a user wants nothing
-BINS = 240  # of the use of the cluster over time
 STEPS = 60  # of the use of each GPU model
 OTHERS = "#aab2bb"  # users beyond those that have a colour
-MARGIN = 0.12  # inches beside the headline
-LOSS_ORDERS = ("policy", "cluster")  # what is removed first
 LINE = 17  # characters of a name on a line
 ROW = ("axes fraction", "data")  # coordinates of what stands beside a row
 LEGEND = {"handlelength": 1.6, "columnspacing": 1.6}
@@ -84,16 +80,25 @@ def user_fairness(runs: Runs) -> Figure:
     return figure
 
 
-def cluster_use(runs: Runs) -> Figure:
-    """Draw which share of the GPUs was held over time, and which was wanted."""
-    _check(runs)
-    figure = plots.new_figure(0.42 + 0.72 * len(runs) + 0.85)
-    last = _last(runs)
-    for k, (name, run) in enumerate(runs.items()):
+def cluster_use(data: Data) -> Figure:
+    """Draw which share of the GPUs was held over time, and which was wanted.
+
+    Parameters
+    ----------
+    data : mapping
+        As :func:`gangsched.analysis.show.chart_data.shares` gives it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    rows, times = data["runs"], np.array(data["times"])
+    figure = plots.new_figure(0.42 + 0.72 * len(rows) + 0.85)
+    for k, row in enumerate(rows):
         floor = figure.get_figheight() - 0.42 - 0.72 * (k + 1) + 0.12
         axes = plots.axes_at(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
-        _paint_use(axes, name, run, last)
-        _time_axis(axes, last, shown=k == len(runs) - 1)
+        _paint_use(axes, row, times)
+        _time_axis(axes, times[-1], shown=k == len(rows) - 1)
     handles = [
         Patch(facecolor=ACCENT, alpha=0.75, label="held by jobs"),
         Line2D([], [], color=BOUND, linewidth=1.2, label="demanded by active jobs, at most all"),
@@ -145,39 +150,37 @@ def model_shares(runs: Runs) -> Figure:
     return figure
 
 
-def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
-    """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate."""
-    _check(runs)
-    jobs: Sequence[DeadlineJob] = next(iter(runs.values())).require_instance().jobs
-    top, rate = sum(job.top_reward for job in jobs), column("weighted_miss")
-    strict = np.array([len(job.rewards) == 1 for job in jobs], dtype=bool)
-    rows = {}
-    for name, run in runs.items():
-        won, missed = metrics.rewards(run), metrics.weighted_miss(run)
-        first, rest = (float(np.nansum(won[kind])) for kind in (strict, ~strict))
-        bars = [(0.0, top, TRACK, 1.0), (0.0, first, ACCENT, 1.0), (first, rest, ACCENT, 0.5)]
-        text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
-        rows[name] = bars, text
-    kinds = [
-        Patch(facecolor=ACCENT, label="strict deadlines"),
-        Patch(facecolor=ACCENT, alpha=0.5, label="soft deadlines"),
-    ]
-    title = "Reward for met deadlines, of what all jobs together could win"
-    figure, axes = _won(rows, title, top or 1, bound, kinds)
-    shares = (0, 0.25, 0.5, 0.75, 1)
-    axes.set_xticks([share * (top or 1) for share in shares], ["0", "¼", "½", "¾", "1"])
-    axes.set_xlabel(f"share of the top rewards, {top:,.6g}", labelpad=2)
+def amounts(title: str, data: Data) -> Figure:
+    """Draw what each policy won, and the most that anyone can.
+
+    Parameters
+    ----------
+    title : str
+    data : mapping
+        As :func:`gangsched.analysis.show.chart_data.amounts` gives it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    names, (series,), top, mark = data["names"], data["series"], data["to"], data["mark"]
+    figure = plots.new_figure(0.42 + 0.34 * len(names) + 1.05)
+    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(names))
+    axes.set(xlim=(0, top), ylim=(len(names) - 0.5, -0.5), yticks=[])
+    axes.set_xlabel(data["x"], labelpad=2)
+    for k, (name, won, text) in enumerate(
+        zip(names, series["values"], series["texts"], strict=True)
+    ):
+        axes.barh(k, top, height=0.66, color=TRACK, linewidth=0)
+        axes.barh(k, max(won, 0), height=0.66, color=ACCENT, linewidth=0)
+        _name_row(axes, name, (0, k), -8, ROW)
+        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
+    if mark is not None:
+        axes.axvline(mark["value"], color=BOUND, linewidth=1.4)
+        line = Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy")
+        plots.legend_at(figure, [line], 1.5, 0.04, **LEGEND)
+    plots.headline(figure, title)
     return figure
-
-
-def earnings(revenue: Mapping[str, float], *, bound: float | None = None) -> Figure:
-    """Draw what each run earned, by name, and the most that anyone can."""
-    rows = {
-        name: ([(0.0, max(won, 0), ACCENT, 1.0)], column("revenue").write(won))
-        for name, won in revenue.items()
-    }
-    top = max(*revenue.values(), bound or 0, 0) or 1
-    return _won(rows, "Revenue of the same jobs under each policy", top, bound)[0]
 
 
 def nodes(name: str, run: Run, last: int) -> Figure:
@@ -195,7 +198,7 @@ def nodes(name: str, run: Run, last: int) -> Figure:
     return figure
 
 
-def nodes_held(data: Mapping[str, Any]) -> Figure:
+def nodes_held(data: Data) -> Figure:
     """Draw which share of their GPUs jobs held over time, a row for each node or few of them.
 
     Parameters
@@ -255,42 +258,41 @@ def losses(ledgers: Sequence[LossLedger]) -> Figure:
     return figure
 
 
-def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
-    """Draw the usual measures of each run, and how its completion times and slowdowns spread.
+def distributions(title: str, data: Data) -> Figure:
+    """Draw which share of the jobs each run had done within a time, or with a slowdown.
 
     Parameters
     ----------
-    runs : mapping of str to Run
-        One to twelve, with their instance.
-    measures : mapping of str to mapping, optional
-        By run, what :func:`gangsched.analysis.driving.metrics.summary` gave, if it did already.
+    title : str
+    data : mapping
+        As :func:`gangsched.analysis.show.chart_data.distributions` gives it.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    _check(runs)
-    known = measures or {name: metrics.summary(run) for name, run in runs.items()}
-    table = 0.75 + 0.27 * len(runs) + 0.25
-    figure = plots.new_figure(3.3 + table)
-    for left, paint, title in (
-        (0.75, _paint_completions, "completion time"),
-        (5.05, _paint_slowdowns, "slowdown"),
-    ):
-        axes = plots.axes_at(figure, left, table + 0.4, 3.75, 2.4)
-        paint(axes, runs)
-        axes.set_xlabel(title)
-    figure.axes[0].set_ylabel("share of jobs")
-    _paint_table(figure, runs, table, known)
-    text = "Completion times, slowdowns and fairness of the same jobs under each policy"
-    plots.headline(figure, text)
+    views = data["views"]
+    names = dict.fromkeys(series["name"] for view in views for series in view["series"])
+    _check(names)
+    styles = {name: _style(k) for k, name in enumerate(names)}
+    below = 0.25 + 0.34 * -(-len(names) // 4)
+    figure = plots.new_figure(3.4 + below)
+    wide = (WIDTH - 0.85) / len(views)
+    for k, view in enumerate(views):
+        axes = plots.axes_at(figure, 0.75 + k * wide, below + 0.5, wide - 0.4, 2.4)
+        _paint_curves(axes, view, styles)
+        axes.set_xlabel(view["name"])
+    figure.axes[0].set_ylabel(views[0]["y"]["name"])
+    handles = [Line2D([], [], label=_folded(name), **style) for name, style in styles.items()]
+    plots.legend_at(figure, handles, 0.6, 0.04, ncols=4, fontsize=8)
+    plots.headline(figure, title)
     return figure
 
 
 # --- shared --------------------------------------------------------------------------------------
 
 
-def _check(runs: Runs) -> None:
+def _check(runs: Mapping[str, Any]) -> None:
     if not 0 < len(runs) <= MOST_RUNS:
         raise ValueError(f"picture of {len(runs)} runs: 1 to {MOST_RUNS} can be told apart")
 
@@ -312,19 +314,14 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _named(text: str) -> dict[str, Any]:
-    """A name beside a row, as arguments of a text: small on two lines where it is too long."""
-    text = _folded(text)
-    return {"text": text, "size": 7.5 if "\n" in text else 9, "color": INK, "parse_math": False}
-
-
 def _name_row(
     axes: Axes, name: str, at: tuple[float, float], shift: float, coordinates: Any = "axes fraction"
 ) -> None:
-    """Write a name left of a row."""
-    style = _named(name)
-    text = style.pop("text")
-    plots.note(axes, text, at, (shift, 0), xycoords=coordinates, ha="right", va="center", **style)
+    """Write a name left of a row: small on two lines where it is too long."""
+    text = _folded(name)
+    place = {"xycoords": coordinates, "ha": "right", "va": "center"}
+    size = 7.5 if "\n" in text else 9
+    plots.note(axes, text, at, (shift, 0), size=size, color=INK, **place)
 
 
 def _folded(text: str) -> str:
@@ -368,17 +365,6 @@ def _row_names(axes: Axes, names: Sequence[str], size: float) -> None:
 # --- distributions -------------------------------------------------------------------------------
 
 
-def _paint_completions(axes: Axes, runs: Runs) -> None:
-    _paint_curves(axes, runs, metrics.completion_time)
-    _log_ticks(axes, TICKS, FINE_TICKS, duration)
-
-
-def _paint_slowdowns(axes: Axes, runs: Runs) -> None:
-    _paint_curves(axes, runs, metrics.slowdown)
-    powers = [10**k for k in range(12)]
-    _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
-
-
 def _log_ticks(
     axes: Axes, coarse: Sequence[int], fine: Sequence[int], write: Callable[[int], str]
 ) -> None:
@@ -406,33 +392,25 @@ def _apart(ticks: Sequence[int], places: Sequence[float], texts: Sequence[str]) 
     return kept
 
 
-def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> None:
+def _paint_curves(axes: Axes, view: Data, styles: Mapping[str, Mapping[str, Any]]) -> None:
     """One curve for each run."""
     axes.set_xscale("log")
     axes.grid(color=TRACK, linewidth=0.8)
     axes.set_axisbelow(True)
-    lows, highs = [], []
-    for k, run in enumerate(runs.values()):
-        values, shares = distribution(run, measure)
-        if not values.size:
-            continue
+    for series in view["series"]:
         # from 0 up, and on to the right at the height that was reached
-        xs, ys = np.concatenate([values[:1], values]), np.concatenate([[0.0], shares])
-        axes.plot(xs, ys, drawstyle="steps-post", **_style(k))
-        lows.append(values[0])
-        highs.append(values[-1])
-    low, high = min(lows, default=1.0), max(highs, default=10.0)
+        xs, ys = [series["x"][0], *series["x"]], [0.0, *series["y"]]
+        axes.plot(xs, ys, drawstyle="steps-post", **styles[series["name"]])
+    low = min(series["x"][0] for series in view["series"])
+    high = max(series["x"][-1] for series in view["series"])
     axes.set_xlim(low / 1.08, max(high, 2 * low) * 1.08)
     axes.set_ylim(0, 1.01)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
-
-
-def distribution(run: Run, measure: Callable[[Run], Floats]) -> tuple[Floats, Floats]:
-    """Values of a measure in order, and the share of the jobs that could run up to each."""
-    values = measure(run)
-    known = np.sort(values[~np.isnan(values)])
-    at = curve_ranks(known.size)
-    return known[at], (at + 1) / int((~run.records.rejected).sum())
+    if view["x"]["unit"]:
+        _log_ticks(axes, TICKS, FINE_TICKS, duration)
+    else:
+        powers = [10**k for k in range(12)]
+        _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
 
 
 def _brief(number: int) -> str:
@@ -441,15 +419,6 @@ def _brief(number: int) -> str:
         if number >= size:
             return f"{number // size}{sign}"
     return str(number)
-
-
-def curve_ranks(count: int) -> NDArray[np.int64]:
-    """Ranks that draw a curve of `count` sorted values; closer to each other at its upper end."""
-    if count <= MOST_POINTS:
-        return np.arange(count)
-    even = np.linspace(0, count - 1, MOST_POINTS * 3 // 4)
-    tail = count - np.geomspace(1, count, MOST_POINTS // 4)
-    return np.unique(np.rint(np.concatenate([even, tail])).astype(np.int64))
 
 
 # --- fairness ------------------------------------------------------------------------------------
@@ -549,21 +518,18 @@ def _paint_losses(axes: Axes, one: LossLedger, order: int, size: int) -> None:
 # --- use of the cluster --------------------------------------------------------------------------
 
 
-def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
-    edges = np.unique(np.linspace(0, last, BINS + 1).round().astype(np.int64))
-    edges = np.append(edges[edges < run.now], max(run.now, 0))
-    size = np.maximum(np.diff(edges), 1) * run.gpus
-    busy, wanted = metrics.busy_time(run, edges), metrics.wanted_time(run, edges)
-    held, want = float(busy[-1]), float(wanted[-1])
+def _paint_use(axes: Axes, row: Data, times: NDArray[Any]) -> None:
+    held, wanted = np.sum(row["held"], axis=0), np.array(row["wanted"])
     axes.set_ylim(0, 1.06)
     axes.axhspan(0, 1, facecolor=TRACK, linewidth=0)
-    if size.size:
-        axes.stairs(np.diff(busy) / size, edges, fill=True, color=ACCENT, alpha=0.75, linewidth=0)
-        axes.stairs(np.diff(wanted) / size, edges, color=BOUND, linewidth=0.9, baseline=None)
+    axes.stairs(held / 1000, times, fill=True, color=ACCENT, alpha=0.75, linewidth=0)
+    axes.stairs(wanted / 1000, times, color=BOUND, linewidth=0.9, baseline=None)
     axes.set_yticks([0, 1], ["0", "1"])
     axes.tick_params(axis="y", labelsize=8)
-    _name_row(axes, name, (0, 0.5), -24)
-    text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
+    _name_row(axes, row["name"], (0, 0.5), -24)
+    want = float(wanted @ np.diff(times))
+    part = 100 * float(held @ np.diff(times)) / want if want else 0
+    text = f"{part:.0f} % of what\nwas demanded" if want else "no demand"
     plots.note(axes, text, (1, 0.5), (8, 0), va="center", size=8.5, color=MUTED)
 
 
@@ -604,104 +570,3 @@ def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
     if len(names) > len(COLOURS):
         handles.append(Patch(facecolor=OTHERS, label=f"{len(names) - len(COLOURS)} others"))
     plots.legend_at(figure, handles, 1.5, 0.04, ncols=4, fontsize=8.5)
-
-
-# --- rewards and revenue -------------------------------------------------------------------------
-
-
-def _won(
-    rows: Mapping[str, tuple[Sequence[Bar], str]],
-    title: str,
-    top: float,
-    bound: float | None,
-    kinds: Sequence[Patch] = (),
-) -> tuple[Figure, Axes]:
-    """A row of bars for each run with a text behind it, and the most that anyone can win."""
-    figure = plots.new_figure(0.42 + 0.34 * len(rows) + 1.05)
-    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(rows))
-    axes.set(xlim=(0, top), ylim=(len(rows) - 0.5, -0.5), yticks=[])
-    for k, (name, (bars, text)) in enumerate(rows.items()):
-        for left, width, colour, alpha in bars:
-            axes.barh(k, width, left=left, height=0.66, color=colour, alpha=alpha, linewidth=0)
-        _name_row(axes, name, (0, k), -8, ROW)
-        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
-    handles: list[Any] = [*kinds]
-    if bound is not None:
-        axes.axvline(bound, color=BOUND, linewidth=1.4)
-        handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
-    if handles:
-        plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
-    plots.headline(figure, title)
-    return figure, axes
-
-
-# --- the table of the overview -------------------------------------------------------------------
-
-
-#: columns of the overview, and whether their axes are logarithmic
-COLUMNS: Mapping[str, bool] = {
-    "mean_completion": True,
-    "mean_slowdown": True,
-    "p99_slowdown": True,
-    "loss": False,
-    "days_below": False,
-    "utilisation": False,
-}
-
-
-def _paint_table(
-    figure: Figure, runs: Runs, height: float, found: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """A row for each run with its line, its name, and each measure as a number and a dot."""
-    stopped = [name for name, values in found.items() if values["unfinished"]]
-    left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
-    tall = 0.27 * len(runs)
-    names = plots.axes_at(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
-    _rows(names, len(runs))
-    for k, name in enumerate(runs):
-        names.plot([0.0, 0.17], [k, k], **_style(k))
-        style = _named(name)
-        shown = style.pop("text") + " *" * (name in stopped)
-        names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
-    names.set_xlim(0, 1)
-    for k, (key, log) in enumerate(COLUMNS.items()):
-        axes = plots.axes_at(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
-        _rows(axes, len(runs))
-        values = [found[name][key] for name in runs]
-        done = [value for name, value in zip(runs, values, strict=True) if name not in stopped]
-        _paint_column(axes, column(key), values, done, log)
-    text = "Bold: best of its column."
-    if stopped:
-        text += " * Stopped before all jobs were complete: times are of those that were."
-    floor = 0.1 / figure.get_figheight()
-    figure.text(MARGIN / WIDTH, floor, text, size=8.5, color=MUTED, parse_math=False)
-
-
-def _rows(axes: Axes, count: int) -> None:
-    axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xticks([])
-    axes.set_yticks([])
-
-
-def _paint_column(axes: Axes, column: Column, values: Measured, done: Measured, log: bool) -> None:
-    """The number in the left half, the dot in the right half; bold is the best of `done`."""
-    write, more = column.write, column.better > 0
-    known = [float(v) for v in values if v is not None]
-    texts = [None if v is None else write(v) for v in values]
-    rated = [float(v) for v in done if v is not None]
-    best = None if not rated else write(max(rated) if more else min(rated))
-    style = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
-    plots.note(axes, column.lines, (0, 1), (0, 4), **style)
-    scale = np.log10 if log else np.asarray
-    low = float(scale(min(known))) if log and known else 0.0
-    high = float(scale(max(known))) if log and known else 1.0
-    for k, (value, text) in enumerate(zip(values, texts, strict=True)):
-        weight = "bold" if text is not None and text == best and value in done else "normal"
-        axes.text(0.44, k, text or "–", ha="right", va="center", size=8.5, color=INK, weight=weight)
-        axes.plot([0.52, 0.95], [k, k], color=TRACK, linewidth=2, solid_capstyle="butt")
-        if value is not None:
-            part = (float(scale(value)) - low) / (high - low) if high > low else 0.0
-            axes.plot(
-                0.52 + 0.43 * min(part, 1.0), k, "o", markersize=4.5, color=_style(k)["color"]
-            )
-    axes.set_xlim(0, 1)

@@ -11,9 +11,7 @@ from gangsched.analysis.comparing import measures
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving import check as check_run
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.show import plots, run_plots
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
@@ -150,31 +148,3 @@ def test_the_report_says_what_is_elastic(tmp_path: Path, monkeypatch: pytest.Mon
     text = written(tmp_path, one)
     assert "halves ran jobs on other numbers of GPUs than their gangs" in text
     assert f"which may do so, {one.bounds['elastic reward'].value:,.10g}" in text
-
-
-# --- the picture ---------------------------------------------------------------------------------
-
-
-def test_the_picture_shows_rewards_by_kind(found: Replay) -> None:
-    figure = run_plots.deadlines(found.runs, bound=found.bounds["reward"].value)
-    bars = [
-        patch.get_width()
-        for patch in figure.axes[0].patches  # type: ignore[attr-defined]
-    ]
-    by_run = []
-    for run in found.runs.values():
-        won = metrics.rewards(run)
-        by_run += [400, won[1] + won[4], won[0] + won[2]]
-    assert bars == by_run
-    text = plots.to_svg(figure)
-    assert text == plots.to_svg(run_plots.deadlines(found.runs, bound=found.bounds["reward"].value))
-    for run in found.runs.values():
-        assert f"weighted miss rate {100 * metrics.weighted_miss(run):.1f}%" in text
-
-
-def test_a_picture_without_deadlines() -> None:
-    instance = Instance(Cluster.of_sizes([2]), [DeadlineJob(id="a", gpus=1, work=9)])
-    figure = run_plots.deadlines({"fifo": drive(instance, Fifo())})
-    assert "nothing was due" in plots.to_svg(figure)
-    with pytest.raises(ValueError, match="picture of 0 runs"):
-        run_plots.deadlines({})

@@ -21,7 +21,6 @@ from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.analysis.show import plots, run_plots
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.replay_tables import legend
 from gangsched.formulations.irmp.problem import Irmp, reduced_problem
@@ -263,15 +262,6 @@ def test_files(found: Replay, tmp_path: Path) -> None:
     ):
         assert said in text
     assert "slowdown" not in text
-
-
-def test_the_picture_has_a_bar_for_each_and_the_bound() -> None:
-    figure = run_plots.earnings({"a": 5.0, "b": -2.0, "none": 0.0}, bound=8.0)
-    axes = figure.axes[0]
-    assert [bar.get_width() for bar in axes.patches] == [5.0, 0.0, 0.0]
-    assert [line.get_xdata() for line in axes.lines] == [[8.0, 8.0]]
-    assert axes.get_xlim() == (0, 8)
-    assert plots.to_svg(run_plots.earnings({"a": -1.0}))
 
 
 # --- what is refused ------------------------------------------------------------------------------

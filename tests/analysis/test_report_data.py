@@ -136,6 +136,13 @@ def test_shares_add_up_to_what_was_held(runs: dict[str, Run]) -> None:
         assert own == pytest.approx(wanted, rel=0.02)
 
 
+def test_a_run_that_was_stopped_wants_nothing_after(runs: dict[str, Run]) -> None:
+    stopped = drive(INSTANCE, Fifo(), until=600)
+    data = chart_data.shares({"stopped": stopped, **runs})
+    wanted, later = np.array(data["runs"][0]["wanted"]), np.array(data["times"]) >= stopped.now
+    assert wanted[later[:-1]].sum() == 0 < wanted.sum()
+
+
 def test_a_distribution_reaches_all_complete_jobs(runs: dict[str, Run]) -> None:
     views = chart_data.distributions(runs)["views"]
     assert [view["name"] for view in views] == ["completion time", "wait", "slowdown"]

@@ -18,8 +18,8 @@ from few import first
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
-from gangsched.analysis.show import gantt_data, plots, run_plots
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
+from gangsched.analysis.show import chart_data, gantt_data, plots, run_plots
+from gangsched.instances import Cluster, Instance, Job, Node, Segment, User
 from gangsched.registry import POLICIES
 from gangsched.solvers import Fifo
 from run_builder import random_run, run_of, stretched
@@ -29,22 +29,6 @@ JOBS = [
     Job(id=f"j{i}", gpus=1 + i % 4, user=USERS[i % 2].id, release=7 * i, work=30 + i)
     for i in range(12)
 ]
-#: the same with deadlines, strict and soft
-DUE = Instance(
-    Cluster.of_sizes([4]),
-    [
-        DeadlineJob(
-            id=job.id,
-            gpus=job.gpus,
-            release=job.release,
-            work=job.work,
-            rewards=[(200, 100), (400, 40)][: 1 + i % 2],
-        )
-        for i, job in enumerate(JOBS)
-    ],
-)
-
-
 #: on two GPU models, of which only one is used
 MODELS = Instance(Cluster([Node("n0", 4, "v_1$ $x"), Node("n1", 4, "k80")]), JOBS, USERS)
 
@@ -57,12 +41,21 @@ def models(runs: Any) -> Figure:
     return run_plots.model_shares(known)
 
 
-PICTURES: list[Callable[[Any], Figure]] = [
-    run_plots.user_fairness,
-    run_plots.cluster_use,
-    run_plots.overview,
-    models,
-]
+def use(runs: Any) -> Figure:
+    return run_plots.cluster_use(chart_data.shares(runs))
+
+
+def distributions(runs: Any) -> Figure:
+    return run_plots.distributions("Share of the jobs", chart_data.distributions(runs))
+
+
+def amounts(runs: Any) -> Figure:
+    won = dict(zip(runs, range(0, 100 * len(runs), 100), strict=True))
+    return run_plots.amounts("Reward", chart_data.amounts(won, "reward", 850))
+
+
+OF_RUNS: list[Callable[[Any], Figure]] = [run_plots.user_fairness, models]
+PICTURES = [*OF_RUNS, use, distributions, amounts]
 
 
 @cache
@@ -75,11 +68,6 @@ def many(count: int, *, scale: int = 1) -> dict[str, Run]:
     return found
 
 
-def deadlines(runs: dict[str, Run]) -> Figure:
-    due = {name: replace(run, instance=DUE) for name, run in runs.items()}
-    return run_plots.deadlines(due, bound=850)
-
-
 def words(figure: Figure) -> str:
     return " ".join(re.findall(r">([^<]+)</text>", plots.to_svg(figure)))
 
@@ -87,7 +75,7 @@ def words(figure: Figure) -> str:
 # --- every picture -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("picture", [*PICTURES, deadlines])
+@pytest.mark.parametrize("picture", PICTURES)
 @pytest.mark.parametrize(
     ("count", "scale"), first(2, [(2, 20), (4, 50_000), (1, 1), (2, 3_600), (12, 7_000)])
 )
@@ -108,7 +96,7 @@ def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, s
         assert apart, (one, other)
 
 
-@pytest.mark.parametrize("picture", [*PICTURES, deadlines])
+@pytest.mark.parametrize("picture", PICTURES)
 def test_no_name_of_a_policy_is_cut(picture: Callable[[Any], Figure]) -> None:
     names = sorted(POLICIES, key=len)[-12:]
     text = plots.to_svg(picture(dict.fromkeys(names, next(iter(many(1).values())))))
@@ -127,7 +115,7 @@ def test_names_are_no_formulas(picture: Callable[[Any], Figure]) -> None:
     assert "$a_1$" in words(picture({"$a_1$": next(iter(many(1).values()))}))
 
 
-@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("picture", OF_RUNS)
 def test_none_or_thirteen_are_refused(picture: Callable[[Any], Figure]) -> None:
     run = next(iter(many(1).values()))
     with pytest.raises(ValueError, match="picture of 0 runs: 1 to 12 can be told apart"):
@@ -136,7 +124,7 @@ def test_none_or_thirteen_are_refused(picture: Callable[[Any], Figure]) -> None:
         picture(dict.fromkeys("abcdefghijklm", run))
 
 
-@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("picture", [*OF_RUNS, use])
 def test_runs_without_a_finished_job_or_without_jobs_are_drawn(
     picture: Callable[[Any], Figure],
 ) -> None:
@@ -160,32 +148,32 @@ def test_a_curve_is_the_distribution() -> None:
     run = run_of(
         jobs, [Segment(j, 0, int(i.work or 0), {0: 1}) for j, i in enumerate(jobs)], sizes=[4]
     )
-    xs, ys = curve(run_plots.overview({"x": run}))
+    xs, ys = curve(distributions({"x": run}))
     assert xs == [10, 10, 20, 20, 40]
     assert ys == [0, 0.25, 0.5, 0.75, 1]
-    assert set(curve(run_plots.overview({"x": run}), panel=1)[0]) == {1}
+    assert set(curve(distributions({"x": run}), panel=2)[0]) == {1}
 
 
 def test_unfinished_jobs_keep_a_curve_below_one() -> None:
     jobs = [Job(id=i, gpus=1, work=20) for i in "abcd"] + [Job(id="wide", gpus=99, work=1)]
     rows = [Segment(j, 0, 20, {0: 1}) for j in range(3)]
     run = run_of(jobs, rows, sizes=[3], now=20, rejected={4: "too wide"})
-    assert curve(run_plots.overview({"x": run}))[1][-1] == 0.75
+    assert curve(distributions({"x": run}))[1][-1] == 0.75
 
 
 def test_long_curves_are_thinned_but_close() -> None:
     values = np.sort(np.random.default_rng(0).lognormal(8, 3, 50_000))
-    at = run_plots.curve_ranks(values.size)
-    assert at.size <= run_plots.MOST_POINTS
+    at = chart_data.curve_ranks(values.size)
+    assert at.size <= chart_data.MOST_POINTS
     assert (at[0], at[-1]) == (0, values.size - 1)
     assert np.diff(at).max() <= values.size / 250
     assert np.diff(at[-10:]).max() < 10  # the longest jobs are all there
 
 
 def test_a_run_looks_the_same_in_every_panel() -> None:
-    panels = run_plots.overview(many(12)).axes[:2]
+    panels = distributions(many(12)).axes
     looks = [[(line.get_color(), line.get_linestyle()) for line in axes.lines] for axes in panels]
-    assert looks[0] == looks[1]
+    assert looks[0] == looks[1] == looks[2]
     assert len(set(looks[0])) == 12
 
 
@@ -224,7 +212,7 @@ def test_runs_of_other_users_are_refused() -> None:
 def test_the_strip_holds_what_was_used_and_wanted() -> None:
     jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=3, work=50)]
     rows = [Segment(0, 0, 100, {0: 2}), Segment(1, 100, 150, {0: 3})]
-    figure = run_plots.cluster_use({"x": run_of(jobs, rows, sizes=[4])})
+    figure = use({"x": run_of(jobs, rows, sizes=[4])})
     held, wanted = (patch for patch in figure.axes[0].patches if hasattr(patch, "get_data"))
     assert set(held.get_data().values.tolist()) == {0.5, 0.75}  # type: ignore[attr-defined]
     assert set(wanted.get_data().values.tolist()) == {1.0, 0.75}  # type: ignore[attr-defined]
@@ -232,19 +220,13 @@ def test_the_strip_holds_what_was_used_and_wanted() -> None:
     assert "64 % of what" in words(figure)
 
 
-def test_the_table_has_the_measures_and_the_best_is_bold() -> None:
-    runs = many(4)
-    figure = run_plots.overview(runs)
-    found = {name: metrics.summary(run) for name, run in runs.items()}
-    column = figure.axes[3]  # after two pictures and the names
-    texts = [t for t in column.texts if t.get_text().split()[0][0].isdigit()]
-    best = min(v["mean_completion"] or 0 for v in found.values() if not v["unfinished"])
-    for text, values in zip(texts, found.values(), strict=True):
-        assert text.get_text() == run_plots.duration(values["mean_completion"] or 0)
-        is_best = values["mean_completion"] == best
-        assert text.get_weight() == ("bold" if is_best else "normal")
-    assert "Stopped before all jobs were complete" in words(figure)
-    assert "Stopped" not in words(run_plots.overview(many(2)))
+def test_a_bar_is_what_was_won_and_a_line_the_most() -> None:
+    won = {"a": 5.0, "b": -2.0, "none": 0.0}
+    axes = run_plots.amounts("Revenue", chart_data.amounts(won, "revenue", 8.0)).axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [8, 5, 8, 0, 8, 0]  # type: ignore[attr-defined]
+    assert [line.get_xdata() for line in axes.lines] == [[8.0, 8.0]]
+    assert axes.get_xlim() == (0, 8)
+    assert plots.to_svg(run_plots.amounts("", chart_data.amounts({"a": -1.0}, "revenue", None)))
 
 
 # --- GPU models ----------------------------------------------------------------------------------
