@@ -41,8 +41,8 @@ from importlib import import_module
 from typing import Any
 
 from ..formulations.problem import NoModel, Problem, Sense
-from ..formulations.rar_ddls.forms import MODEL_LIMIT
 from ..formulations.rar_ddls.problem import RarDdls
+from ..formulations.rows import MODEL_LIMIT
 from ..instances.shipped import shipped
 from ..solvers.backends import named, works
 from ..solvers.exact import ExactParams, branch_and_bound, form_of, meets

@@ -44,7 +44,8 @@ import numpy as np
 from ..instances.check import flag
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
-from .completion_time.problem import CompletionTime
+from .breaches import reference_violations
+from .completion_time.problem import FEW, CompletionTime
 from .problem import Described, Goal, Model, Sense, build, check_instance
 
 
@@ -191,7 +192,7 @@ class DeadlineRewards(Described):
         Messages start with the rule's name. O(segments log segments).
         """
         physical = CompletionTime(self.instance)
-        broken = list(physical._reference_violations(solution))
+        broken = reference_violations(physical, solution)[:FEW]
         if broken:
             return broken
         broken += (self if self.elastic else physical)._gang_violations(solution)

@@ -7,19 +7,17 @@ work before; without one it does not run.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ..instances.model import FULL_SPEED
-from ..instances.schedule import Schedule, Segment
+from ..instances.schedule import Schedule
 from .deadline_rewards import DeadlineRewards
 from .problem import Model, NoModel
-from .rows import constraint, write
-
-#: jobs x seconds x numbers of GPUs that the model may have
-MODEL_LIMIT = 200_000
+from .rows import check_size, constraint, joined, write
 
 
 def build(problem: DeadlineRewards, form: str = "time-indexed") -> Model[Schedule]:
@@ -47,11 +45,7 @@ def build(problem: DeadlineRewards, form: str = "time-indexed") -> Model[Schedul
     if len(nodes) != 1:
         raise NoModel(f"DeadlineRewards: form={form!r} is for one node, there are {len(nodes)}")
     cells = list(_cells(problem))
-    if len(cells) > MODEL_LIMIT:
-        raise NoModel(
-            f"DeadlineRewards: {len(cells)} jobs x seconds x numbers of GPUs are more than "
-            f"{MODEL_LIMIT}, too many for form {form!r}"
-        )
+    check_size("DeadlineRewards", len(cells), "jobs x seconds x numbers of GPUs", form)
     m: Any = pyo.ConcreteModel(name="deadline rewards")
     met = [(j, f) for j, job in enumerate(problem.jobs) for f in range(len(job.rewards))]
     seconds = sorted({(j, t) for j, t, _ in cells})
@@ -109,18 +103,13 @@ def _cells(problem: DeadlineRewards) -> Iterator[tuple[int, int, int]]:
 
 def _extract(problem: DeadlineRewards, m: Any) -> Schedule:
     """Seconds before the chosen deadlines; neighbours on as many GPUs are one segment."""
-    rows: list[Segment] = []
+    rows = []
     for j, job in enumerate(problem.jobs):
         chosen = [d for f, (d, _) in enumerate(job.rewards) if m.z_meet[j, f].value > 0.5]
         for t in range(job.release, job.release + max(chosen, default=0)):
-            held = [n for n in _counts(problem, j) if m.x_run[j, t, n].value > 0.5]
-            if not held:
-                continue
-            if rows and rows[-1].job == j and rows[-1].end == t and rows[-1].gpus == {0: held[0]}:
-                rows[-1] = Segment(j, rows[-1].start, t + 1, {0: held[0]})
-            else:
-                rows.append(Segment(j, t, t + 1, {0: held[0]}))
-    return Schedule.of(sorted(rows, key=lambda row: (row.start, row.job)))
+            held = (n for n in _counts(problem, j) if m.x_run[j, t, n].value > 0.5)
+            rows += [(j, t, {0: n}) for n in islice(held, 1)]
+    return Schedule.of(sorted(joined(rows), key=lambda row: (row.start, row.job)))
 
 
 def _embed(problem: DeadlineRewards, m: Any, schedule: Schedule) -> None:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from ..instances.display import shortened
 from ..instances.model import Instance
-from ..instances.schedule import Schedule
 
 S = TypeVar("S")
 
@@ -213,19 +212,6 @@ def check_instance(problem: Any) -> None:
     if not isinstance(problem.instance, Instance):
         owner = type(problem).__name__
         raise TypeError(f"{owner}: instance={shortened(repr(problem.instance))} is not an Instance")
-
-
-def reference_violations(problem: Any, solution: Schedule, jobs: str = "") -> list[str]:
-    """Return what a schedule names that an instance does not have, or that its `jobs` do not use.
-
-    Without a name of its jobs, they do use parameter servers.
-    """
-    count, nodes = len(problem.jobs), len(problem.instance.cluster.nodes)
-    broken = [f"reference: job number {j} of {count}" for j in solution.job if j >= count]
-    broken += [f"reference: node number {s} of {nodes}" for s in solution.node if s >= nodes]
-    if jobs and solution.ps.any():
-        broken.append(f"reference: {jobs} use no parameter servers")
-    return broken
 
 
 def check_class(owner: str, problem: object, expected: type[Any]) -> None:

@@ -15,12 +15,9 @@ import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model, NoModel
-from ..rows import constraint, constraint_of, write
+from ..problem import Model
+from ..rows import check_size, constraint, constraint_of, take, write
 from .problem import CompletionTime
-
-#: jobs x seconds that the model may have: about a minute to build
-MODEL_LIMIT = 200_000
 
 
 def build(
@@ -57,11 +54,7 @@ def build(
     latest += sum(job.work or 0 for job in problem.jobs)
     horizon = latest if horizon is None else min(horizon, latest)
     size = len(problem.jobs) * horizon
-    if size > MODEL_LIMIT:
-        raise NoModel(
-            f"CompletionTime: {size} jobs x seconds are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}"
-        )
+    check_size("CompletionTime", size, "jobs x seconds", form)
     m = _model(problem, horizon)
     _objective(m, problem)
     return Model(m, "pyomo", form, True, _extract(m, problem), _embed(m, problem))
@@ -122,21 +115,10 @@ def _extract(m: Any, problem: CompletionTime) -> Callable[[], Schedule]:
             free = list(problem.instance.cluster.sizes)
             for j in m.jobs:
                 if m.z_run[j, t].value > 0.5:
-                    rows.append(Segment(j, t, t + 1, _placed(free, problem.jobs[j].gpus)))
+                    rows.append(Segment(j, t, t + 1, take(problem.jobs[j].gpus, free)))
         return Schedule.of(rows)
 
     return extract
-
-
-def _placed(free: list[int], gang: int) -> dict[int, int]:
-    """Take a gang's GPUs from the first nodes that have some."""
-    held = {}
-    for s, room in enumerate(free):
-        if gang and room:
-            held[s] = min(gang, room)
-            gang -= held[s]
-            free[s] -= held[s]
-    return held
 
 
 def _embed(m: Any, problem: CompletionTime) -> Callable[[Schedule], None]:

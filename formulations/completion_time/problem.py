@@ -45,17 +45,19 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from ...instances.arrays import Floats, Ints, by_both
+from ...instances.arrays import Floats, Ints
 from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
+from ..breaches import overfull, reference_violations, reruns
 from ..problem import Described, Goal, Model, Sense, build, check_instance
 
 Measure = Literal["makespan", "completion", "flow", "slowdown"]
 
 #: times and GPU seconds stay below this: multiples by 20 still fit 64 bits
 LIMIT = 2**56
+FEW = 5  # breaches of a rule that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ class CompletionTime(Described):
 
         Messages start with the rule's name. O(segments log segments).
         """
-        broken = list(self._reference_violations(solution))
+        broken = reference_violations(self, solution)[:FEW]
         if broken:
             return broken
         broken += self._gang_violations(solution)
@@ -235,13 +237,6 @@ class CompletionTime(Described):
         broken += self._time_violations(solution)
         broken += [] if misplaced else self._work_violations(solution)
         return broken
-
-    def _reference_violations(self, solution: Schedule) -> Iterator[str]:
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        for i in _first(solution.job >= jobs):
-            yield f"reference: job number {solution.job[i]} of {jobs}"
-        for i in _first(solution.node >= nodes):
-            yield f"reference: node number {solution.node[i]} of {nodes}"
 
     def _gang_violations(self, solution: Schedule) -> Iterator[str]:
         held = np.add.reduceat(solution.gpus, solution.ptr[:-1]) if len(solution) else solution.gpus
@@ -285,31 +280,16 @@ class CompletionTime(Described):
         return np.array([number[node.model] for node in nodes], dtype=np.int64)
 
     def _capacity_violations(self, solution: Schedule) -> Iterator[str]:
-        """Sums over the events of all nodes, sorted by node and time, ends before starts."""
-        lengths = np.diff(solution.ptr)
-        node = np.concatenate([solution.node, solution.node])
-        ends, starts = np.repeat(solution.end, lengths), np.repeat(solution.start, lengths)
-        time, change = (
-            np.concatenate([ends, starts]),
-            np.concatenate([-solution.gpus, solution.gpus]),
-        )
-        order = by_both(node, 2 * time + (change > 0))
-        held = np.cumsum(change[order])  # a node's changes add up to 0, so the next begins with 0
-        sizes = np.array(self.instance.cluster.sizes, dtype=np.int64)[node[order]]
-        for i in _first(held > sizes):
-            s, t = node[order[i]], time[order[i]]
-            name = self.instance.cluster.nodes[s].id
-            yield f"capacity: node {name!r} holds {held[i]} of its {sizes[i]} GPUs at {t}"
+        for name, held, size, time in overfull(self, solution)[:FEW]:
+            yield f"capacity: node {name!r} holds {held} of its {size} GPUs at {time}"
 
     def _time_violations(self, solution: Schedule) -> Iterator[str]:
         release = np.array([job.release for job in self.jobs], dtype=np.int64)
         for i in _first(solution.start < release[solution.job]):
             job = self.jobs[solution.job[i]]
             yield f"release: job {job.id!r} starts at {solution.start[i]}, before {job.release}"
-        order = by_both(solution.job, solution.start)
-        job, start, end = solution.job[order], solution.start[order], solution.end[order]
-        for i in _first((job[1:] == job[:-1]) & (start[1:] < end[:-1])):
-            yield f"work: job {self.jobs[job[i]].id!r} runs twice at {start[i + 1]}"
+        for j, time in reruns(solution)[:FEW]:
+            yield f"work: job {self.jobs[j].id!r} runs twice at {time}"
 
     def _work_violations(self, solution: Schedule) -> Iterator[str]:
         done = self.service(solution)
@@ -406,6 +386,6 @@ def _speeds(instance: Instance[Any], models: tuple[str, ...]) -> Ints:
     return speeds
 
 
-def _first(wrong: Any, most: int = 5) -> list[int]:
+def _first(wrong: Any) -> list[int]:
     """Where the first few are."""
-    return [int(i) for i in np.flatnonzero(wrong)[:most]]
+    return [int(i) for i in np.flatnonzero(wrong)[:FEW]]

@@ -44,7 +44,7 @@ import pyomo.environ as pyo
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model, NoModel
-from ..rows import constraint_of, write
+from ..rows import check_size, constraint_of, write
 from .problem import Irmp, divisions, parameter_servers
 
 #: jobs x nodes x slots of "literal", and runs of the other forms: half a minute to build
@@ -362,11 +362,7 @@ def _dual_model(problem: Irmp, found: Sequence[RunColumn]) -> Any:
 def _literal(problem: Irmp, horizon: int) -> Model[Schedule]:
     """(3), or (4) where jobs are optional."""
     size = len(problem.jobs) * len(problem.instance.cluster.nodes) * horizon
-    if size > MODEL_LIMIT:
-        raise NoModel(
-            f"Irmp: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
-            "too many for form 'literal'"
-        )
+    check_size("Irmp", size, "jobs x servers x slots", "literal", MODEL_LIMIT)
     m = _literal_variables(problem, horizon)
     _add_capacity(m, problem)
     _add_holding(m, problem)

@@ -94,7 +94,8 @@ from ...instances.display import shortened
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build, reference_violations
+from ..breaches import overfull, reference_violations
+from ..problem import Described, Goal, Model, Sense, build
 
 CLOCKS = ("absolute", "release")
 #: no release, no duration in slots, no horizon, no bandwidth and no node's size exceeds it
@@ -575,25 +576,14 @@ class Irmp(Described):
 
     def _capacity_violations(self, solution: Schedule) -> list[str]:
         """(3c), (3d)."""
-        lengths, broken = np.diff(solution.ptr), []
-        starts, ends = np.repeat(solution.start, lengths), np.repeat(solution.end, lengths)
-        for s in np.unique(solution.node):
-            on = solution.node == s
-            node = self.instance.cluster.nodes[s]
-            for name, held, there in (
-                ("workers (3c)", solution.gpus, node.gpus),
-                ("parameter servers (3d)", solution.ps, node.ps),
-            ):
-                times = np.concatenate([starts[on], ends[on]])
-                change = np.concatenate([held[on], -held[on]])
-                order = np.lexsort((change, times))
-                level = change[order].cumsum()
-                for k in np.flatnonzero(level > there)[:1]:
-                    broken.append(
-                        f"{name}: node {node.id!r} holds {level[k]} of its {there} "
-                        f"from {times[order][k]}"
-                    )
-        return broken
+        workers = overfull(self, solution)
+        ps = np.array([node.ps for node in self.instance.cluster.nodes], dtype=np.int64)
+        servers = overfull(self, solution, solution.ps, lambda node, _: ps[node])
+        return [
+            f"{what}: node {name!r} holds {held} of its {there} from {time}"
+            for what, found in (("workers (3c)", workers), ("parameter servers (3d)", servers))
+            for name, held, there, time in found
+        ]
 
     # -- declarative models ------------------------------------------------------------------------
 

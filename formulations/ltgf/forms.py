@@ -25,22 +25,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, product
+from itertools import product
 from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
-from ...instances.schedule import Schedule, Segment
-from ..problem import Model, NoModel
-from ..rows import constraint
+from ...instances.schedule import Schedule
+from ..problem import Model
+from ..rows import check_size, constraint, joined, take
 from .problem import Ltgf
-
-#: slots x states x jobs that a model may have
-MODEL_LIMIT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +73,7 @@ def build(problem: Ltgf, form: str) -> Model[Schedule]:
     states = {user: _states(problem, jobs, form) for user, jobs in _users(problem).items()}
     slots = range(max(window.stop for window in windows))
     size = len(slots) * sum(len(s) for s in states.values()) * len(problem.jobs)
-    if size > MODEL_LIMIT:
-        raise NoModel(
-            f"Ltgf: {size} slots x states x jobs are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}"
-        )
+    check_size("Ltgf", size, "slots x states x jobs", form)
     m = _model(problem, form, windows, states)
     return Model(
         m, "pyomo", form, exact=True, extract=lambda: _extract(problem, m),
@@ -112,10 +105,7 @@ def _states(problem: Ltgf, jobs: Sequence[int], form: str) -> list[_State]:
     for i in jobs:
         members.setdefault(_class(problem, i, form), []).append(i)
     size = math.prod(len(those) + 1 for those in members.values())
-    if size > MODEL_LIMIT:
-        raise NoModel(
-            f"Ltgf: {size} states are more than {MODEL_LIMIT}, too many for form {form!r}"
-        )
+    check_size("Ltgf", size, "states", form)
     every = product(*(range(len(those) + 1) for those in members.values()))
     return [_state(problem, members, dict(zip(members, count, strict=True))) for count in every]
 
@@ -307,29 +297,9 @@ def _placed(problem: Ltgf, runs: Sequence[Sequence[int]]) -> Schedule:
                 free[n] -= count
         for i in chosen:
             if i not in held:
-                held[i] = dict(_spread(problem.jobs[i].gpus, free))
+                held[i] = take(problem.jobs[i].gpus, free)
         rows += [(i, t, held[i]) for i in chosen]
-    return Schedule.of(_joined(rows))
-
-
-def _spread(gpus: int, free: list[int]) -> Iterator[tuple[int, int]]:
-    for n, room in enumerate(free):
-        count = min(room, gpus)
-        if count:
-            free[n] -= count
-            gpus -= count
-            yield n, count
-
-
-def _joined(rows: list[tuple[int, int, dict[int, int]]]) -> Iterator[Segment]:
-    """Segments of slots that follow each other on the same nodes."""
-    rows.sort(key=lambda row: row[:2])
-    numbered = [(row, k) for k, row in enumerate(rows)]
-    for (i, _, _), run in groupby(
-        numbered, key=lambda pair: (pair[0][0], pair[0][1] - pair[1], sorted(pair[0][2].items()))
-    ):
-        slots = [row for row, _ in run]
-        yield Segment(i, slots[0][1], slots[-1][1] + 1, slots[0][2])
+    return Schedule.of(joined(rows))
 
 
 def _embed(

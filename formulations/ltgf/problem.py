@@ -85,16 +85,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ...instances.check import integer
 from ...instances.display import shortened
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Described, Goal, Model, Sense, build, reference_violations
+from ..breaches import overfull, reference_violations, reruns
+from ..problem import Described, Goal, Model, Sense, build
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,42 +281,27 @@ class Ltgf(Described):
 
     def _job_violations(self, solution: Schedule) -> list[str]:
         broken, served = [], [0] * len(self.jobs)
-        rows = sorted(solution, key=lambda row: (row.job, row.start))
-        for i, runs in groupby(rows, key=lambda row: row.job):
-            job, free = self.jobs[i], self.jobs[i].release
-            for row in runs:
-                held = sum(row.gpus.values())
-                if held != job.gpus:
-                    broken.append(f"gang (1): job {job.id!r} holds {held} of its {job.gpus} GPUs")
-                if row.start < job.release:
-                    broken.append(
-                        f"release: job {job.id!r} starts at {row.start}, before {job.release}"
-                    )
-                elif row.start < free:
-                    broken.append(f"gang (1): job {job.id!r} runs twice at {row.start}")
-                free = max(free, row.end)
-                served[i] += row.end - row.start
+        for row in solution:
+            job, held = self.jobs[row.job], sum(row.gpus.values())
+            if held != job.gpus:
+                broken.append(f"gang (1): job {job.id!r} holds {held} of its {job.gpus} GPUs")
+            if row.start < job.release:
+                broken.append(
+                    f"release: job {job.id!r} starts at {row.start}, before {job.release}"
+                )
+            served[row.job] += row.end - row.start
+        for i, time in reruns(solution):
+            broken.append(f"gang (1): job {self.jobs[i].id!r} runs twice at {time}")
         for job, slots in zip(self.jobs, served, strict=True):
             if slots != job.work:
                 broken.append(f"service (2): job {job.id!r} runs for {slots} of {job.work} slots")
         return broken
 
     def _capacity_violations(self, solution: Schedule) -> list[str]:
-        lengths = np.diff(solution.ptr)
-        starts, ends = np.repeat(solution.start, lengths), np.repeat(solution.end, lengths)
-        broken = []
-        for n in np.unique(solution.node).tolist():
-            on, node = solution.node == n, self.instance.cluster.nodes[n]
-            times = np.concatenate([ends[on], starts[on]])  # at equal times, what ends comes first
-            change = np.concatenate([-solution.gpus[on], solution.gpus[on]])
-            order = np.argsort(times, kind="stable")
-            held = np.cumsum(change[order])
-            for k in np.flatnonzero(held > node.gpus)[:1]:
-                broken.append(
-                    f"capacity: node {node.id!r} holds {held[k]} of its {node.gpus} GPUs "
-                    f"at slot {times[order[k]]}"
-                )
-        return broken
+        return [
+            f"capacity: node {name!r} holds {held} of its {size} GPUs at slot {time}"
+            for name, held, size, time in overfull(self, solution)
+        ]
 
     # -- declarative models ------------------------------------------------------------------------
 

@@ -39,12 +39,9 @@ import pyomo.environ as pyo
 from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule
-from ..problem import Model, NoModel
-from ..rows import constraint, write, write_arrays
+from ..problem import Model
+from ..rows import check_size, constraint, write, write_arrays
 from .problem import RarDdls, complete_schedule, estimates
-
-#: jobs x nodes x slots that "compact" and "literal" may have: about a minute and 2 GB to build
-MODEL_LIMIT = 200_000
 
 #: combinations of starts and placements that the default list of schedules may go through
 LIST_LIMIT = 20_000
@@ -87,11 +84,8 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
         raise ValueError(f"RarDdls: horizon={horizon!r} is not a positive integer")
     horizon = min(horizon, problem.horizon or horizon)
     size = len(problem.jobs) * len(problem.instance.cluster.nodes) * horizon
-    if form in ("compact", "literal") and size > MODEL_LIMIT:
-        raise NoModel(
-            f"RarDdls: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}"
-        )
+    if form in ("compact", "literal"):
+        check_size("RarDdls", size, "jobs x servers x slots", form)
     makers = {"compact": _compact, "literal": _literal, "schedules": _schedules}
     model: Model[Schedule] = makers.get(form, _workload)(problem, horizon, **options)
     return model

@@ -87,7 +87,8 @@ from ...instances.arrays import Ints
 from ...instances.check import at_least, integer, real, set_field
 from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build, check_instance, reference_violations
+from ..breaches import overfull, reference_violations
+from ..problem import Described, Goal, Model, Sense, build, check_instance
 
 #: GPUs of each job by node
 Placements = Sequence[Mapping[int, int]]
@@ -422,19 +423,10 @@ class RarDdls(Described):
         return broken
 
     def _capacity_violations(self, solution: Schedule) -> list[str]:
-        lengths = np.diff(solution.ptr)
-        starts, ends = np.repeat(solution.start, lengths), np.repeat(solution.end, lengths)
-        broken = []
-        for s in np.unique(solution.node):
-            on = solution.node == s
-            times, held = _step_function(starts[on], ends[on], solution.gpus[on])
-            node = self.instance.cluster.nodes[s]
-            for k in np.flatnonzero(held > node.gpus)[:1]:
-                broken.append(
-                    f"capacity (2): node {node.id!r} holds {held[k]} of its {node.gpus} GPUs "
-                    f"at slot {times[k]}"
-                )
-        return broken
+        return [
+            f"capacity (2): node {name!r} holds {held} of its {size} GPUs at slot {time}"
+            for name, held, size, time in overfull(self, solution)
+        ]
 
     def _device_violations(self, solution: Schedule) -> list[str]:
         if not solution.device.size:

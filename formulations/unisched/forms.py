@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any
 
 import networkx as nx
@@ -35,14 +35,14 @@ import pyomo.environ as pyo
 
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model, NoModel
-from ..rows import constraint, constraint_of
+from ..problem import Model
+from ..rows import check_size, constraint, constraint_of, joined, take
 from . import compact
 from .leases import mean_interruptions
 from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
 
-#: options x leases that a model may have
-MODEL_LIMIT = 200_000
+#: what the size of a model is counted in
+UNITS = "options x leases"
 
 #: how far from an integer a value may be that is one
 WHOLE = 1e-6
@@ -79,15 +79,9 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     options = problem.options()
     windows = _windows(problem, options)
     size = len(options) * max((window.stop for window in windows.values()), default=0)
-    _check_size(size, f"{form!r}: use lp_selector")
+    check_size("UniSched", size, UNITS, form, instead=": use lp_selector")
     made = _Slots(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
-
-
-def _check_size(size: int, form: str) -> None:
-    if size > MODEL_LIMIT:
-        too_many = f"{size} options x leases are more than {MODEL_LIMIT}, too many"
-        raise NoModel(f"UniSched: {too_many} for form {form}")
 
 
 def _windows(problem: UniSched, options: Sequence[Option]) -> dict[int, range]:
@@ -214,7 +208,7 @@ def _schedule(problem: UniSched, runs: Iterable[tuple[int, int, CellAllocation]]
         placed = _placed(running[k], _free(problem, k), last)
         last = {i: list(nodes) for i, nodes in placed.items()}
         rows += [(i, k, nodes) for i, nodes in placed.items()]
-    return Schedule.of(_joined(rows, problem.lease))
+    return Schedule.of(joined(rows, problem.lease))
 
 
 def _placed(
@@ -233,7 +227,7 @@ def _placed(
         left[n] -= piece
     for i, allocation in running.items():
         if allocation.anywhere:
-            placed[i] = dict(_spread(allocation.gpus, left, last.get(i, ())))
+            placed[i] = take(allocation.gpus, left, last.get(i, ()))
     return placed
 
 
@@ -253,27 +247,6 @@ def _fitted(
         if rest is not None:
             return [n, *rest]
     return None
-
-
-def _spread(gpus: int, free: list[int], last: Sequence[int]) -> Iterator[tuple[int, int]]:
-    for n in sorted(range(len(free)), key=lambda n: (n not in last, n)):
-        count = min(free[n], gpus)
-        if count:
-            free[n] -= count
-            gpus -= count
-            yield n, count
-
-
-def _joined(rows: list[tuple[int, int, dict[int, int]]], lease: int) -> Iterator[Segment]:
-    """Segments of leases that follow each other on the same nodes."""
-    rows.sort(key=lambda row: row[:2])
-    numbered = [(row, at) for at, row in enumerate(rows)]
-    for _, run in groupby(
-        numbered, key=lambda pair: (pair[0][0], pair[0][1] - pair[1], sorted(pair[0][2].items()))
-    ):
-        leases = [row for row, _ in run]
-        i, first, nodes = leases[0]
-        yield Segment(i, first * lease, (leases[-1][1] + 1) * lease, nodes)
 
 
 # -- one binary per option and lease --------------------------------------------------------------
@@ -455,7 +428,7 @@ def _literal(problem: UniSched) -> Model[Schedule]:
     printed = {i: _printed(problem, i) for i in range(len(problem.jobs))}
     last = max((q for one in printed.values() for _, _, q in one.steps), default=0)
     size = last * sum(len(one.steps) * len(one.ways) for one in printed.values())
-    _check_size(size, "'literal'")
+    check_size("UniSched", size, UNITS, "literal")
     m = _literal_model(problem, printed, last)
 
     def extract() -> Schedule:

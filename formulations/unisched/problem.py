@@ -102,16 +102,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from itertools import groupby
 from math import fsum, gcd, lcm
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+import numpy as np
+
+from ...instances.arrays import Ints
 from ...instances.check import at_least, flag, integer, one_of
 from ...instances.display import shortened
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build, reference_violations
+from ..breaches import overfull, reference_violations, reruns
+from ..problem import Described, Goal, Model, Sense, build
 from .leases import LeasePhase, Rounding, Terms, lease_terms, remaining_estimate
 
 Allocations = Literal["cells", "exact", "consolidated"]
@@ -603,30 +606,19 @@ class UniSched(Described):
             yield self._wrong_gang(row)
 
     def _overlaps(self, solution: Schedule) -> Iterator[str]:
-        rows = sorted(solution, key=lambda row: (row.job, row.start))
-        for i, runs in groupby(rows, key=lambda row: row.job):
-            end = 0
-            for row in runs:
-                if row.start < end:
-                    yield f"gang: job {self.jobs[i].id!r} runs twice at {row.start}"
-                end = max(end, row.end)
+        for i, time in reruns(solution):
+            yield f"gang: job {self.jobs[i].id!r} runs twice at {time}"
 
     def _capacity_violations(self, solution: Schedule) -> Iterator[str]:
         """One message a node, for the first time at which it holds too many; lease 0 apart."""
-        changes: dict[int, dict[int, int]] = {}
-        for row in solution:
-            for n, count in row.gpus.items():
-                change = changes.setdefault(n, {})
-                change[row.start] = change.get(row.start, 0) + count
-                change[row.end] = change.get(row.end, 0) - count
-        for n, change in sorted(changes.items()):
-            node, held = self.instance.cluster.nodes[n], 0
-            for time in sorted(change):
-                held += change[time]
-                room = self.free[n] if self.free and time < self.lease else node.gpus
-                if held > room:
-                    yield f"capacity: node {node.id!r} holds {held} of {room} GPUs at {time}"
-                    break
+        sizes = np.array(self.instance.cluster.sizes, dtype=np.int64)
+        free = np.array(self.free, dtype=np.int64) if self.free else sizes
+
+        def room(node: Ints, time: Ints) -> Ints:
+            return np.where(time < self.lease, free[node], sizes[node])
+
+        for name, held, there, time in overfull(self, solution, room=room):
+            yield f"capacity: node {name!r} holds {held} of {there} GPUs at {time}"
 
     # -- declarative models ------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from deadline_optimum import optimum, random_problem
 from few import each_seed
 from gangsched import solve_exact
 from gangsched.formulations import DeadlineRewards, build
-from gangsched.formulations import deadline_rewards_forms as forms
+from gangsched.formulations.rows import MODEL_LIMIT
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.ours.preemptive_lists import reward_list
 
@@ -48,6 +48,6 @@ def test_several_nodes_and_long_times_are_refused() -> None:
     two = DeadlineRewards(Instance(Cluster.of_sizes([1, 1]), jobs))
     with pytest.raises(ValueError, match=r"form='time-indexed' is for one node, there are 2$"):
         build(two)
-    long = [DeadlineJob(id="a", gpus=1, work=4, rewards=[(forms.MODEL_LIMIT + 1, 100)])]
+    long = [DeadlineJob(id="a", gpus=1, work=4, rewards=[(MODEL_LIMIT + 1, 100)])]
     with pytest.raises(ValueError, match=r"200001 jobs x seconds x numbers of GPUs are more than "):
         build(DeadlineRewards(Instance(Cluster.of_sizes([1]), long)))

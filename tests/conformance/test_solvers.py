@@ -96,15 +96,15 @@ def check_leases(problem: UniSched, result: Result[Any]) -> None:
         verify_bound(problem, result.bound)
 
 
-def contended(seed: int, *, equal: bool = False) -> UniSched:
-    """A few jobs that want more than there is."""
+def contended(seed: int, *, equal: bool = False, jobs_below: int = 7) -> UniSched:
+    """Jobs that want more than there is."""
     rng = np.random.default_rng(seed)
     size = int(rng.choice([4, 8]))
     nodes = int(rng.integers(1, 3))
     gangs = [g for g in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12) if g <= size * nodes]
     gang = int(rng.choice([g for g in (1, 2, 4) if g <= size]))
     jobs = []
-    for i in range(int(rng.integers(2, 7))):
+    for i in range(int(rng.integers(2, jobs_below))):
         work = int(rng.integers(100, 2400))
         dues = np.unique((work * rng.uniform(0.8, 2.0, size=rng.integers(0, 3))).astype(int) + 1)
         jobs.append(
@@ -138,7 +138,7 @@ def crowd(seed: int) -> RarDdls:
 #: solvers, their problems as they are drawn and as a crowd, and what a result has to be
 FAMILIES: dict[str, tuple[Any, Any, Any, Any]] = {
     "rar-ddls": (HEURISTICS, rar_problems(max_jobs=6), crowd, check_makespan),
-    "unisched": (LEASES, problems(), contended, check_leases),
+    "unisched": (LEASES, problems(), partial(contended, jobs_below=45), check_leases),
 }
 every = pytest.mark.parametrize(
     ("family", "name"), [(stem, name) for stem, family in FAMILIES.items() for name in family[0]]

@@ -10,8 +10,8 @@ from typing import Any
 
 from ....formulations.limited import OutOfTime, limited
 from ....formulations.problem import NoModel
-from ....formulations.rar_ddls.forms import MODEL_LIMIT
 from ....formulations.rar_ddls.problem import RarDdls
+from ....formulations.rows import MODEL_LIMIT
 from ....instances.schedule import Schedule
 from ... import cp_sat
 from ...history import History
