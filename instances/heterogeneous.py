@@ -25,25 +25,6 @@ from .generate import short, stream
 from .model import Cluster, Instance, Job, Node, User, gpus_by_model
 from .shipped import shipped
 
-__all__ = [
-    "MINIBATCH",
-    "MODELS",
-    "TABLE1",
-    "MarketArrays",
-    "family_of",
-    "gang_mix",
-    "group_sharing",
-    "large_and_small_jobs",
-    "mixed_cluster",
-    "one_server",
-    "random_market",
-    "single_job_users",
-    "table3_market",
-    "time_sharing",
-    "trading_groups",
-    "with_speeds",
-]
-
 J = TypeVar("J", bound=Job)
 
 #: GPU models of Table 1, slow to fast

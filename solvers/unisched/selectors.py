@@ -21,16 +21,7 @@ from ..signature import solver
 from .density import by_density
 from .lease_schedule import Realised, realise
 from .prices import LeaseCase
-from .selector import Selection, Selector
-
-__all__ = [
-    "Selection",
-    "Selector",
-    "UniSchedParams",
-    "density_greedy",
-    "lp_selector",
-]
-
+from .selector import Selector
 
 TIES = "density falling, then fewer GPUs, then job, deadline, speed falling"
 #: share of a time limit that the selection may use; the rest is for the schedule

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gangsched.formulations.gandiva_fair.problem import effective_tickets
-from gangsched.instances import Cluster, Instance, Job, heterogeneous, io
+from gangsched.instances import Cluster, Instance, Job, io
 from gangsched.instances.generate import offered_load
 from gangsched.instances.heterogeneous import (
     MINIBATCH,
@@ -269,8 +269,3 @@ def test_fewer_models_are_columns_of_the_same_market() -> None:
     assert (two.speeds == every.speeds[:, [0, 3]]).all()
     assert two.gpus.tolist() == [128, 24]
     assert two.users == every.users == ("u0", "u1", "u2", "u3", "u4")
-
-
-def test_every_public_name_is_there() -> None:
-    for name in heterogeneous.__all__:
-        assert hasattr(heterogeneous, name)
