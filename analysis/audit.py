@@ -38,7 +38,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
-from ..instances.arrays import Ints
+from ..instances.arrays import Ints, levels
 from ..instances.display import counted, frame, in_doubt, shortened, table_html
 from ..instances.model import Cluster, Job, gpus_by_model
 from .proofs.verify_audit import verify_finding
@@ -665,7 +665,7 @@ def _in_use(log: _Log, group: _Group) -> Iterator[Finding]:
 def _crowded(log: _Log, group: _Group, runs: Ints) -> Finding | None:
     """Make a finding of the second at which jobs hold most, if that is too much."""
     number, start, end, pause, need = runs.reshape(-1, 5).T
-    time, used = _levels(start, end, need)
+    time, used = levels(start, end, need)
     order = np.argsort(-used, kind="stable")
     for peak in order[used[order] > group.room][:MOST_TRIED].tolist():
         second = int(time[peak])
@@ -684,13 +684,6 @@ def _crowded(log: _Log, group: _Group, runs: Ints) -> Finding | None:
     return None
 
 
-def _levels(start: Ints, end: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """Seconds at which what is in use changes, and how much is from then on."""
-    time, at = np.unique(np.concatenate([start, end]), return_inverse=True)
-    change = np.bincount(at, weights=np.concatenate([need, -need]), minlength=time.size)
-    return time, np.cumsum(change.astype(np.int64))
-
-
 def _overload(log: _Log, window: int, group: _Group) -> Iterator[Finding]:
     """A time in which more work was wanted than can be done.
 
@@ -703,7 +696,7 @@ def _overload(log: _Log, window: int, group: _Group) -> Iterator[Finding]:
         if need <= group.room and (run := log.work[j]) is not None
     ]
     number, release, work, need = np.array(wanted, dtype=np.int64).reshape(-1, 4).T
-    time, level = _levels(release, release + work, need)
+    time, level = levels(release, release + work, need)
     steps = ((level[:-1] - group.room) * np.diff(time)).tolist()
     behind = most = since = first = last = 0
     for step, begin, end in zip(steps, time[:-1].tolist(), time[1:].tolist(), strict=True):

@@ -25,29 +25,42 @@ def reference_violations(problem: Any, solution: Schedule, jobs: str = "") -> li
     return broken
 
 
+def excesses(
+    schedule: Schedule, held: Ints, room: Callable[[Ints, Ints], Ints]
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return which node holds how much of what there is, and when, wherever that is too much.
+
+    What is held is by entry of the schedule; `room` is what nodes have at times.
+    """
+    lengths = np.diff(schedule.ptr)
+    node, change = np.concatenate([schedule.node, schedule.node]), np.concatenate([held, -held])
+    time = np.concatenate([np.repeat(schedule.start, lengths), np.repeat(schedule.end, lengths)])
+    order = by_both(node, time)
+    node, time = node[order], time[order]
+    level = np.cumsum(change[order])  # returns to 0 before the next node
+    there = room(node, time)
+    settled = (np.diff(node, append=-1) != 0) | (np.diff(time, append=-1) != 0)
+    over = settled & (level > there)
+    return node[over], level[over], there[over], time[over]
+
+
 def overfull(
     problem: Any,
     solution: Schedule,
     held: Ints | None = None,
     room: Callable[[Ints, Ints], Ints] | None = None,
 ) -> list[tuple[str, int, int, int]]:
-    """Return of each node that holds too much its name, how much of what there is, and when first.
+    """Return name, excess, room and time of each node that ever holds too much, when it first does.
 
-    What is held is by entry of the schedule, GPUs by default; `room` is what nodes have at times.
+    By default of GPUs, see :func:`excesses`.
     """
-    nodes, lengths = problem.instance.cluster.nodes, np.diff(solution.ptr)
-    held = solution.gpus if held is None else held
+    nodes = problem.instance.cluster.nodes
     sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
-    node, change = np.concatenate([solution.node, solution.node]), np.concatenate([held, -held])
-    time = np.concatenate([np.repeat(solution.start, lengths), np.repeat(solution.end, lengths)])
-    order = by_both(node, time)
-    node, time = node[order], time[order]
-    level = np.cumsum(change[order])  # a node's changes add up to 0, so the next begins with 0
-    there = sizes[node] if room is None else room(node, time)
-    settled = (np.diff(node, append=-1) != 0) | (np.diff(time, append=-1) != 0)
-    over = np.flatnonzero(settled & (level > there))
-    first = over[np.unique(node[over], return_index=True)[1]]
-    rows = zip(*(column[first].tolist() for column in (node, level, there, time)), strict=True)
+    found = excesses(
+        solution, solution.gpus if held is None else held, room or (lambda node, _: sizes[node])
+    )
+    first = np.unique(found[0], return_index=True)[1]
+    rows = zip(*(column[first].tolist() for column in found), strict=True)
     return [(nodes[n].id, *row) for n, *row in rows]
 
 

@@ -27,6 +27,21 @@ def distinct(numbers: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
+def levels(start: Ints, end: Ints, amount: Ints) -> tuple[Ints, Ints]:
+    """Return when a sum of amounts, each from its start to its end, changes, and what it is then.
+
+    Examples
+    --------
+    >>> start, end, gpus = np.array([[0, 4, 2], [2, 6, 1]]).T
+    >>> [column.tolist() for column in levels(start, end, gpus)]
+    [[0, 2, 4, 6], [2, 3, 1, 0]]
+    """
+    times, which = distinct(np.concatenate([start, end]))
+    change = np.zeros(times.size, dtype=np.int64)
+    np.add.at(change, which, np.concatenate([amount, np.negative(amount)]))
+    return times, np.cumsum(change)
+
+
 def first_of(which: Ints, count: int) -> Ints:
     """Return where each of so many numbers stands first.
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import levels
 from .check import at_least, one_of
 from .generate import invert, philly_workload, shapes, stream, venus_workload
 from .model import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric
@@ -538,9 +539,7 @@ def _forced(jobs: Iterable[DeadlineJob]) -> float:
         if deadline
     ]
     start, end, gpus = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    times = np.concatenate([start, end])
-    order = np.argsort(times, kind="stable")
-    times, slope = times[order], np.cumsum(np.concatenate([gpus, -gpus])[order])
+    times, slope = levels(start, end, gpus)
     area = np.concatenate([[0], np.cumsum(slope[:-1] * np.diff(times))])
     later = times > 0
     return max(float(gpus[start == 0].sum()), float((area[later] / times[later]).max(initial=0.0)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
-from ...instances.arrays import Ints
+from ...instances.arrays import Ints, levels
 from ...instances.check import but_for
 from ...instances.model import Instance, some_jobs
 from ...solvers.policy import Rules
@@ -49,8 +49,7 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
 
 def _peaks(begin: Ints, end: Ints, gpus: Ints, capacity: int) -> list[int]:
     """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    times, where = np.unique(np.concatenate([begin, end]), return_inverse=True)
-    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
+    times, wanted = levels(begin, end, gpus)
     found: dict[int, int] = {}
     for k in np.argsort(-wanted, kind="stable").tolist():
         if len(found) == PEAKS or wanted[k] <= capacity:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...formulations.breaches import excesses
 from ...instances import Instance, ParameterServerJob, Schedule
-from ...instances.arrays import Bools, Ints, by_both, by_number
+from ...instances.arrays import Bools, Ints, by_number
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.packed import PART
@@ -500,19 +501,11 @@ def _over(
     what: str = "GPUs",
 ) -> list[str]:
     """Nodes that give more than they have."""
-    length, given = np.diff(schedule.ptr), getattr(schedule, column)
-    node = np.concatenate([schedule.node, schedule.node])
-    time = np.concatenate([np.repeat(schedule.end, length), np.repeat(schedule.start, length)])
-    change = np.concatenate([-given, given])  # at one time, ends come first
-    order = by_both(node, time)
-    node, time = node[order], time[order]
-    used = np.cumsum(change[order])  # returns to 0 before the next node
-    size = np.array(sizes, dtype=np.int64)[node]
-    last = np.ones(node.size, dtype=bool)
-    last[:-1] = (node[1:] != node[:-1]) | (time[1:] != time[:-1])
+    there = np.array(sizes, dtype=np.int64)
+    node, used, size, time = excesses(schedule, getattr(schedule, column), lambda n, _: there[n])
     return _report(
         rule,
-        np.flatnonzero(last & (used > size)),
+        np.arange(node.size),
         lambda i: f"node {node[i]} gives {used[i]} {what} at {time[i]}, it has {size[i]}",
     )
 

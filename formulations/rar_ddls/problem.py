@@ -83,7 +83,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...instances.arrays import Ints
+from ...instances.arrays import Ints, levels
 from ...instances.check import at_least, integer, real, set_field
 from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
@@ -455,7 +455,7 @@ class RarDdls(Described):
             for s in row.gpus if len(row.gpus) > 1 else ():
                 crossing.setdefault(s, []).append(row)
         contenders = {
-            s: _step_function([r.start for r in on], [r.end for r in on], [1] * len(on))
+            s: levels(*np.array([(r.start, r.end, 1) for r in on], dtype=np.int64).T)
             for s, on in crossing.items()
         }
         broken = []
@@ -500,15 +500,6 @@ class RarDdls(Described):
             Where `form` is unknown.
         """
         return build(self, form, **options)
-
-
-def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
-    """Times at which a sum of boxes [start, end) x height changes, and its value from each on."""
-    times = np.concatenate([starts, ends])
-    times, index = np.unique(times, return_inverse=True)
-    change = np.zeros(times.size, dtype=np.int64)
-    np.add.at(change, index, np.concatenate([heights, np.negative(heights)]))
-    return times, np.cumsum(change)
 
 
 def _fewest_servers(instance: Instance[RingJob]) -> Ints:
