@@ -161,7 +161,7 @@ RULES: Mapping[str, dict[str, Any]] = {
 
 
 @cache
-def crowd(kind: str, seed: int = 0, jobs: int = 36) -> Any:
+def crowd(kind: str, seed: int = 0, jobs: int = 24) -> Any:
     """More jobs of three users than a few nodes have room for at once."""
     if kind == "revenue":
         return gs.formulations.reduced_problem(9, servers=6, users=3, seed=seed).instance
@@ -298,8 +298,8 @@ def measures() -> Parts:
 
 #: jobs and nodes of the problems on which solvers and bounds differ, and of those for exact solvers
 SIZES: Mapping[str, tuple[int | None, int | None]] = {
-    "rar-ddls": (40, 4), "unisched": (30, None), "irmp": (15, 14), "gandiva-fair": (None, None),
-    "ltgf": (12, 2), "ltgf-round": (12, 2), "ltgf-fluid": (8, 1), "completion-time": (20, 2),
+    "rar-ddls": (40, 4), "unisched": (20, None), "irmp": (10, 14), "gandiva-fair": (None, None),
+    "ltgf": (12, 2), "ltgf-round": (12, 2), "ltgf-fluid": (8, 1), "completion-time": (12, 2),
     "sharing-incentive": (20, 2), "deadline-rewards": (20, 2),
 }  # fmt: skip
 #: problems of crowds besides
@@ -322,7 +322,7 @@ def problems(name: str) -> dict[str, Any]:
     if name == "irmp":
         made["convex"] = draw(setting="paper", utility="convex")
     make = registry.PROBLEMS[name].make
-    return made | {kind: make(crowd(kind, jobs=18)) for kind in CROWDED.get(name, ())}
+    return made | {kind: make(crowd(kind, jobs=12)) for kind in CROWDED.get(name, ())}
 
 
 def small(name: str) -> dict[str, Any]:
@@ -481,7 +481,8 @@ def conversions() -> Parts:
     """Instances of every kind from the jobs of a trace."""
     cluster = gs.Cluster.uniform(nodes=2, gpus_per_node=4)
     jobs = tuple(sorted(crowd("gangs").jobs, key=lambda job: job.release))
-    log = gs.instances.Trace(name="crowd", jobs=jobs, report=gs.instances.ReadReport(read=36))
+    report = gs.instances.ReadReport(read=len(jobs))
+    log = gs.instances.Trace(name="crowd", jobs=jobs, report=report)
     made = {
         "csv": gs.convert.to_instance(read("csv"), gs.Cluster.of_sizes([4, 4])),
         "requested": gs.convert.to_instance(log, cluster, weights="requested"),

@@ -113,17 +113,20 @@ def profiles(run: Run) -> list[tuple[int, int, int, int]]:
     ]
 
 
+def due(job: Job, **more: Any) -> DeadlineJob:
+    """The same job with what else those with deadlines have."""
+    return DeadlineJob(
+        id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user, **more
+    )
+
+
 @st.composite
 def split_cases(draw: st.DrawFn) -> Case:
     """The same with jobs that know their speeds, some with a preemption cost of their own."""
     case = draw(cases())
     jobs = [
-        DeadlineJob(
-            id=job.id,
-            gpus=job.gpus,
-            work=job.work,
-            release=job.release,
-            user=job.user,
+        due(
+            job,
             split_speed=draw(st.sampled_from([1.0, 0.7, 1 / 3, 0.05])),
             scaling=draw(st.sampled_from([0.05, 0.0, 1.0])),
             preemption_cost=draw(st.sampled_from([None, 0, 13, 200])),
@@ -204,6 +207,27 @@ def mixed_cases(draw: st.DrawFn) -> Case:
     return Case(Instance(Cluster(nodes), jobs, users), rules)
 
 
+class Forgetful:
+    """A session that has nothing to save."""
+
+    def save(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, data: Any) -> None:
+        pass
+
+
+def _stopped(state: State, rng: np.random.Generator) -> tuple[list[int], list[int], Any]:
+    """Half of those that may be stopped, which of them are killed, and what is free then."""
+    stopped = [int(j) for j in state.preemptible if rng.random() < 0.5]
+    kill = [j for j in stopped if rng.random() < 0.3]
+    free = state.free.copy()
+    for j in stopped:
+        for n, gpus in state.nodes(j).items():
+            free[n] += gpus
+    return stopped, kill, free
+
+
 @dataclass(frozen=True)
 class Shuffle:
     """Stops, kills, moves, splits, resizes and profiles at random, every so many rounds.
@@ -225,12 +249,7 @@ class Shuffle:
         if state.now % (self.cycle * state.rules.round_length):
             return Decision()
         rng = np.random.default_rng([self.seed, state.now])
-        stopped = [int(j) for j in state.preemptible if rng.random() < 0.5]
-        kill = [j for j in stopped if rng.random() < 0.3]
-        free = state.free.copy()
-        for j in stopped:
-            for n, gpus in state.nodes(j).items():
-                free[n] += gpus
+        stopped, kill, free = _stopped(state, rng)
         start = self._starts(state, [*state.waiting.tolist(), *stopped], free, rng)
         named = {*stopped, *(entry.job for entry in start)}
         rest = [j for j in rng.permutation(state.candidates.tolist()).tolist() if j not in named]
@@ -299,12 +318,7 @@ class Mover:
         if state.now >= self.quiet:
             return Decision(order=state.waiting)
         rng = np.random.default_rng([self.seed, state.now])
-        stopped = [int(j) for j in state.preemptible if rng.random() < 0.5]
-        kill = [j for j in stopped if rng.random() < 0.3]
-        free = state.free.copy()
-        for j in stopped:
-            for n, gpus in state.nodes(j).items():
-                free[n] += gpus
+        stopped, kill, free = _stopped(state, rng)
         start = []
         for j in rng.permutation([*state.waiting.tolist(), *stopped]).tolist():
             if rng.random() < 0.3:

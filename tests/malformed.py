@@ -27,6 +27,16 @@ def cases(table: str, *first: object) -> list[Any]:
     return found
 
 
+def objects(name: str) -> list[Any]:
+    """Of a table of blocks: the block's name, an object in JSON, and how a refusal begins."""
+    found = []
+    for key, block in table(name).items():
+        for row in filter(None, block.splitlines()):
+            given, end = json.JSONDecoder().raw_decode(row)
+            found.append(pytest.param(key, given, row[end + 1 :], id=f"{key} {row[:60]}"))
+    return found
+
+
 #: files of every kind, written by hand and not by the code under test
 FILES: dict[str, dict[str, Any]] = {n: json.loads(text) for n, text in table("files").items()}
 

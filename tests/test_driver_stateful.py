@@ -6,10 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from driven import Mover, Shuffle
+from driven import Mover, Shuffle, due
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.run import Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
+from gangsched.instances import Cluster, Instance, Job, Node, User
 from gangsched.solvers import Fifo, LtgfPolicy, Srtf, ThemisGreedy, TiresiasL
 from reference_driver import drive
 
@@ -25,13 +25,6 @@ POLICIES = [
     Shuffle(seed=1, cycle=1, orders=True, always_asked=False),
     Mover(),
 ]
-
-
-def _known(job: Job, **speeds: Any) -> DeadlineJob:
-    """The same job, which knows its speeds."""
-    return DeadlineJob(
-        id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user, **speeds
-    )
 
 
 class Driven(RuleBasedStateMachine):
@@ -107,7 +100,7 @@ class Driven(RuleBasedStateMachine):
         release = self.now + wait
         job = Job(id=id, gpus=gpus, work=work, release=release, user=user, speeds=by_model)
         speeds = {"split_speed": split_speed, "preemption_cost": cost}
-        self.jobs.append(_known(job, **speeds) if self.known else job)
+        self.jobs.append(due(job, **speeds) if self.known else job)
         before, self.run = self.run, self._drive()
         if before is not None and before.checkpoint is not None:
             assert self._past(before) == self._past(self.run)

@@ -44,7 +44,7 @@ from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.instances.heterogeneous import table3_market
 
 EFFORTS: Sequence[Effort] = get_args(Effort)
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 # --- tiny problems, their optimum found without the package, and what is trivially true ----------

@@ -1,6 +1,5 @@
 """Parameters that break their rule: what each call says of them, by name, value and rule."""
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -59,7 +58,7 @@ from gangsched.solvers.ours.preemptive_lists import CompletionListParams
 from gangsched.solvers.ours.reward_pool import RewardSearchParams
 from gangsched.solvers.policies.allox.position_matching import position_matching
 from gangsched.solvers.policies.gavel.max_min_fairness import class_fractions
-from malformed import table
+from malformed import objects, table
 
 EMPTY = Trace(name="log", jobs=(), report=ReadReport(read=0))
 SERVED = {"gpus": 2, "epochs": 2, "minibatches": 1, "rates": (1, 0.5), "utility": Linear(-2, 100)}
@@ -142,17 +141,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def rows() -> list[Any]:
-    """Name of a call, its parameters, and how its refusal begins."""
-    found = []
-    for name, block in table("parameters").items():
-        for row in filter(None, block.splitlines()):
-            given, end = json.JSONDecoder().raw_decode(row)
-            found.append(pytest.param(name, given, row[end + 1 :], id=f"{name} {row[:50]}"))
-    return found
-
-
-@pytest.mark.parametrize(("name", "given", "refusal"), rows())
+@pytest.mark.parametrize(("name", "given", "refusal"), objects("parameters"))
 def test_a_parameter_that_breaks_its_rule_is_named(
     name: str, given: dict[str, Any], refusal: str
 ) -> None:

@@ -31,10 +31,10 @@ RULES: list[dict[str, Any]] = [
 
 
 def contended(seed: int, *, users: int, nodes: int, size: int) -> Instance[Job]:
-    """Ninety jobs that come twice as fast as the cluster can serve them, some wider than a node."""
+    """Sixty jobs that come twice as fast as the cluster can serve them, some wider than a node."""
     rng = np.random.default_rng(seed)
-    gangs = rng.choice([1, 1, 1, 2, 2, 3, 4, size, size + 1, 2 * size], 90)
-    work = rng.integers(60, 7_200, 90)
+    gangs = rng.choice([1, 1, 1, 2, 2, 3, 4, size, size + 1, 2 * size], 60)
+    work = rng.integers(60, 7_200, 60)
     span = int((gangs * work).sum() / (2 * nodes * size))
     jobs = [
         Job(
@@ -44,7 +44,7 @@ def contended(seed: int, *, users: int, nodes: int, size: int) -> Instance[Job]:
             release=int(rng.integers(0, span)),
             user=f"u{rng.integers(users)}" if users else "",
         )
-        for i in range(90)
+        for i in range(60)
     ]
     weights = [User(f"u{u}", float(rng.choice([1.0, 2.5, 0.7]))) for u in range(users)]
     return Instance(Cluster.uniform(nodes=nodes, gpus_per_node=size), jobs, weights)
@@ -77,7 +77,7 @@ def assert_all_ways_agree(instance: Instance[Job], name: str, rules: dict[str, A
     """Of both engines, and of a run in two parts."""
     run = drive(instance, policy(name)[1], **rules)
     assert run == drive(instance, policy(name)[1], engine="reference", **rules)
-    assert number_of(run, EventKind.FINISH) == 90 - len(run.rejected)
+    assert number_of(run, EventKind.FINISH) == 60 - len(run.rejected)
     part = drive(instance, policy(name)[1], until=run.now // 3, **rules)
     assert run == drive(instance, policy(name)[1], resume=part.checkpoint, **rules)
     return run

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driven import Forgetful
 from gangsched.analysis.driving import drive as driving
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import pack, unpack
@@ -56,19 +57,13 @@ def spans(run: Run, job: int) -> list[tuple[int, int, dict[int, int]]]:
     return [(s.start, s.end, dict(s.gpus)) for s in run.schedule if s.job == job]
 
 
-class Script:
+class Script(Forgetful):
     """Decides what a table says for each round, nothing at others."""
 
     name = "script"
 
     def __init__(self, rounds: dict[int, Decision], preempts: Preempts = Preempts.ALWAYS) -> None:
         self.rounds, self.preempts = rounds, preempts
-
-    def save(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, data: Any) -> None:
-        pass
 
     def decide(self, state: State) -> Decision:
         return self.rounds.get(state.now, Decision())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference_driver as drive_reference
-from driven import Case, Shuffle, one_run, split_cases
+from driven import Case, Forgetful, Shuffle, one_run, split_cases
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import unpack
 from gangsched.analysis.driving.drive import PolicyError
@@ -34,7 +34,7 @@ def job(id: str = "a", gpus: int = 2, work: int = 100, **other: Any) -> Deadline
     return DeadlineJob(id=id, gpus=gpus, work=work, **other)
 
 
-class Script:
+class Script(Forgetful):
     """Decides what a table says for each round, nothing at others; keeps what it saw."""
 
     name = "script"
@@ -44,12 +44,6 @@ class Script:
     def __init__(self, rounds: dict[int, Any], preempts: Preempts = Preempts.ALWAYS) -> None:
         self.rounds, self.preempts = rounds, preempts
         self.seen: dict[int, dict[str, Any]] = {}
-
-    def save(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, data: Any) -> None:
-        pass
 
     def decide(self, state: State) -> Decision:
         every = np.arange(state.gpus.size)

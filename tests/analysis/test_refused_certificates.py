@@ -1,6 +1,5 @@
 """Certificates that hold, by hand, and what is said of those that are wrong in a place."""
 
-import json
 import math
 from base64 import b64encode
 from dataclasses import replace
@@ -32,7 +31,7 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers import Bound
-from malformed import table
+from malformed import objects
 from preemptive import problem_of
 
 FIVES = [RingJob(id=i, gpus=1, iterations=5, gradient=0, base_time=1) for i in "abc"]
@@ -175,23 +174,13 @@ HOLDS: dict[str, tuple[Any, float, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def rows() -> list[Any]:
-    """Name of a certificate, what is changed, and how the refusal begins."""
-    found = []
-    for name, block in table("certificates").items():
-        for row in filter(None, block.splitlines()):
-            changes, end = json.JSONDecoder().raw_decode(row)
-            found.append(pytest.param(name, changes, row[end + 1 :], id=f"{name} {row[:60]}"))
-    return found
-
-
 @pytest.mark.parametrize("name", HOLDS)
 def test_a_certificate_holds(name: str) -> None:
     problem, value, certificate = HOLDS[name]
     verify_bound(problem, Bound(value, "by hand", certificate))
 
 
-@pytest.mark.parametrize(("name", "changes", "refusal"), rows())
+@pytest.mark.parametrize(("name", "changes", "refusal"), objects("certificates"))
 def test_what_is_wrong_is_named(name: str, changes: dict[str, Any], refusal: str) -> None:
     """A field may be another one or DROPped, and the problem and the claim be others too."""
     problem, value, certificate = HOLDS[name]

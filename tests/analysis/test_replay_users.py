@@ -8,13 +8,14 @@ import pytest
 
 import gangsched as gs
 from crowds import crowd
+from driven import due
 from gangsched.analysis.comparing.measures import MEASURES, SHARING, MeasuredJobs
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.replay_tables import tables
 from gangsched.formulations import SharingIncentive
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
+from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Fifo, IsolationArea, SmallestArea
 
 POLICIES: dict[str, Any] = {"fifo": Fifo(), "area": SmallestArea(), "alone": IsolationArea()}
@@ -50,11 +51,7 @@ def test_what_is_measured_is_bounded(effort: Any) -> None:
 def test_a_word_of_effort_means_the_same_as_for_a_bound(effort: Any) -> None:
     """Of every measure; and what contains less effort is no weaker for leaving that out."""
     rows = [replace(job, weight=1 + k % 3) for k, job in enumerate(of_users(jobs=7).jobs)]
-    deadlines = [
-        DeadlineJob(id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user,
-                    rewards=[(900 + (job.work or 0), 5)])
-        for job in rows
-    ]  # fmt: skip
+    deadlines = [due(job, rewards=[(900 + (job.work or 0), 5)]) for job in rows]
     shown = set()
     for jobs in (rows, deadlines):
         instance = replace(of_users(), jobs=tuple(jobs))

@@ -117,7 +117,7 @@ def by_hand(instance: Instance[Job], sizes: list[int], where: Place, *, easy: bo
     return [first[id] for id in jobs]
 
 
-@each_seed(range(150), plain=40)
+@each_seed(range(100), plain=20)
 def test_easy_plans_with_limits_and_jobs_come_when_others_have_ended(seed: int) -> None:
     made = crowd(seed)
     loose = replace(made, jobs=[replace(job, pod=0) for job in made.jobs])
@@ -129,7 +129,7 @@ def test_easy_plans_with_limits_and_jobs_come_when_others_have_ended(seed: int) 
     assert again.digest() == run.digest()
 
 
-@each_seed(range(150), plain=40)
+@each_seed(range(100), plain=20)
 def test_pods_are_placed_as_tightly_as_they_fit(seed: int) -> None:
     made = crowd(seed, (4, 8, 4))
     run = drive(made, Fifo(), round_length=1)

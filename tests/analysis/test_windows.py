@@ -95,7 +95,7 @@ BETTER = -1, Fraction(-1, 20), 0, Fraction(1, 50), Fraction(1, 3), 1, 2, 4, 8, 2
 
 
 @DRAWN
-@each_seed(range(100), plain=40)
+@each_seed(range(60), plain=24)
 def test_the_verifier_says_what_the_theorem_does(draw: Draw, seed: int) -> None:
     rng = np.random.default_rng(seed)
     case = draw(rng)
@@ -113,7 +113,7 @@ def test_the_verifier_says_what_the_theorem_does(draw: Draw, seed: int) -> None:
 
 
 @DRAWN
-@each_seed(range(100), plain=40)
+@each_seed(range(60), plain=24)
 def test_good_prices_prove_the_optimum_and_nothing_more(draw: Draw, seed: int) -> None:
     case = draw(np.random.default_rng(seed))
     little = Fraction(1, 10_000)
@@ -146,7 +146,7 @@ def test_prices_of_jobs_are_a_tree_of_one_leaf(measure: str) -> None:
         assert proven(problem, {**KIND, **made}) == before
 
 
-@each_seed(range(400))
+@each_seed(range(200))
 def test_least_costs_are_those_of_every_end(seed: int) -> None:
     """Long jobs, and long intervals which the window cuts."""
     rng = np.random.default_rng(seed)

@@ -168,7 +168,7 @@ def test_without_jobs(measure: str) -> None:
 # --- the model -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems())
 def test_the_model_has_the_optimum_of_brute_force(problem: CompletionTime) -> None:
     result = branch_and_bound(problem)

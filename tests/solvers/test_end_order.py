@@ -65,7 +65,7 @@ def test_it_is_better_than_the_list(seed: int) -> None:
 
 def test_the_same_seed_has_the_same_schedule() -> None:
     of_users = SharingIncentive(random_instance(np.random.default_rng(0)), "wait")
-    for order, problem in ((end_order, wide(0)), (user_end_order, of_users)):
+    for order, problem in ((end_order, wide(0, 8)), (user_end_order, of_users)):
         one, other = (order(problem, seed=3) for _ in range(2))
         assert one.solution == other.solution
 

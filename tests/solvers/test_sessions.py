@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import few
+from driven import due
 from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.checkpoint import Checkpoint, pack, unpack
 from gangsched.analysis.driving.drive import PolicyError
@@ -46,7 +47,7 @@ USERS = [User("u"), User("v", weight=2)]
 MODELS = [Node("a", 4, "k80"), Node("b", 4, "k80"), Node("c", 4, "p100"), Node("d", 4, "v100")]
 
 
-def plain_jobs(n: int = 16, *, models: bool = False) -> list[Job]:
+def plain_jobs(n: int = 12, *, models: bool = False) -> list[Job]:
     """Jobs that have to wait for each other."""
     rng = np.random.default_rng(3)
     speeds = [{"k80": 1.0, "p100": 2.0, "v100": fast} for fast in (2.5, 4.0)]
@@ -63,17 +64,13 @@ def plain_jobs(n: int = 16, *, models: bool = False) -> list[Job]:
     ]
 
 
-def due_jobs(n: int = 14) -> list[DeadlineJob]:
+def due_jobs(n: int = 12) -> list[DeadlineJob]:
     """The same with deadlines, some of which end by a metric."""
     curve = [0.9 - 0.6 / (k + 1) ** 0.5 for k in range(12)]
     metric = TargetMetric(target=curve[-1] - 1e-9, max_epochs=24, curve=curve)
     return [
-        DeadlineJob(
-            id=job.id,
-            gpus=job.gpus,
-            work=job.work,
-            release=job.release,
-            user=job.user,
+        due(
+            job,
             rewards=[(2 * (job.work or 0), 100), (3 * (job.work or 0), 50)] if j % 3 else (),
             stopping=metric if j % 4 == 0 else Iterations(),
             split_speed=0.8,

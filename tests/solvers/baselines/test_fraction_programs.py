@@ -170,7 +170,7 @@ def test_programs_are_worth_what_other_programs_find(
     check_max_min(rates, gangs, counts, gpus, weights)
 
 
-@each_seed(range(20))
+@each_seed(range(8))
 def test_many_jobs_on_many_models(seed: int) -> None:
     """Equal jobs, gangs as wide as a model, models that are left alone or fought for."""
     rng = np.random.default_rng(seed)
