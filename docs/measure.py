@@ -48,6 +48,9 @@ PAGES = {
     "sizes": Page(
         "explanation/how-many-nodes.md", "sizes", "5 min", "explanation/how-many-nodes.json"
     ),
+    "three-models": Page(
+        "explanation/online-bounds.md", "three_models", "15 min", "explanation/three-models.json"
+    ),
     "user-bounds": Page("explanation/user-bounds.md", "users", "some minutes"),
     "profiling": Page("explanation/the-driver.md", "profiling", "3 min"),
 }
