@@ -198,27 +198,28 @@ class Replayed:
     @cached_property
     def information(self) -> str:
         """How the policy knew run times: "known", "learned", "estimated" from known ones, etc."""
-        if self.recorded:
-            return "recorded"
-        if self.run.information == "profiled" and self.run.parameters.get("dedicated"):
-            return "after profiling on dedicated nodes"
-        if self.profiles or self.run.information == "profiled":
-            return "after profiling"
-        if self.run.information is None:
-            return "unknown"
-        if self.would_plan and all(job.limit for job in jobs_of(self.run)):
-            return "limits"
-        return "estimated" if self.run.parameters.get("overestimate") else self.run.information
+        return information_in(self.run)
 
     @property
     def would_plan(self) -> bool:
         """Whether the policy goes by limits of users where there are some."""
         return self.run.parameters.get("overestimate", 0) is None
 
-    @cached_property
-    def profiles(self) -> bool:
-        """Whether the policy had to find out about new jobs."""
-        return any((k == EventKind.PROFILE).any() for k in self.run.events.pieces("kind"))
+
+def information_in(run: Run) -> str:
+    """Return how the policy of a run knew run times, as :attr:`Replayed.information`."""
+    if run.policy == RECORDED:
+        return "recorded"
+    profiles = any((k == EventKind.PROFILE).any() for k in run.events.pieces("kind"))
+    if run.information == "profiled" and run.parameters.get("dedicated"):
+        return "after profiling on dedicated nodes"
+    if profiles or run.information == "profiled":
+        return "after profiling"
+    if run.information is None:
+        return "unknown"
+    if run.parameters.get("overestimate", 0) is None and all(job.limit for job in jobs_of(run)):
+        return "limits"
+    return "estimated" if run.parameters.get("overestimate") else run.information
 
 
 def jobs_of(run: Run) -> list[Job]:

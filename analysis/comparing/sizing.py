@@ -31,6 +31,7 @@ from ..driving.drive import drive
 from ..driving.metrics import jobs as measures
 from ..proofs.bound import Effort, check_effort, strengthened, up_to
 from ..proofs.verify import verify_bound
+from .replayed import information_in
 
 __all__ = ["Sizing", "Target", "size"]
 
@@ -144,6 +145,10 @@ class Sizing:
         Certified bounds of the measure, by nodes.
     interrupted : bool
         Whether Ctrl-C ended the search: what was found until then is here.
+    start : int
+        The least size that was thought of: 0 where nodes are added to others.
+    information : str
+        How the policy knew run times, as of a replay; empty before any run.
     """
 
     target: Target
@@ -155,6 +160,8 @@ class Sizing:
     tried: Mapping[int, float]
     proofs: Mapping[int, float] = field(default_factory=dict)
     interrupted: bool = False
+    start: int = 1
+    information: str = ""
 
     @property
     def worse(self) -> tuple[int, ...]:
@@ -165,21 +172,29 @@ class Sizing:
 
     def __str__(self) -> str:
         needs = f"{self.policy} reaches it with no size that was tried"
-        if self.fewest is not None:
+        if not self.tried:
+            needs = f"{self.policy} was not tried"
+        elif self.fewest is not None:
             at = self.target.shown(self.tried[self.fewest])
-            needs = f"{self.policy} needs {counted(self.fewest, 'node')} ({at})"
+            verb = "reaches it with" if self.interrupted else "needs"
+            needs = f"{self.policy} {verb} {counted(self.fewest, self._node)} ({at})"
+            needs += ", and not all smaller sizes were tried" * self.interrupted
         proof = f"no policy can do it with fewer than {self.impossible + 1}"
         if self.bound is None and not self.target.has_proof:
             proof = "there is no proof for this measure"
-        elif self.bound is None and self.impossible >= 1:
+        elif self.bound is None and self.impossible >= self.start:
             proof += ", as a gang would not fit"
         elif self.bound is None:
             proof = "no bound excludes any size"
         text = f"{self.target}: {needs}; {proof}"
         if self.worse:
-            sizes = f"{', '.join(map(str, self.worse))} nodes"
+            sizes = f"{', '.join(map(str, self.worse))} {self._node}s"
             text += f"; with {sizes} {self.policy} fails again"
         return text
+
+    @property
+    def _node(self) -> str:
+        return "node" if self.start else "more node"
 
     @property
     def words(self) -> str:
@@ -187,7 +202,7 @@ class Sizing:
         if not self.target.has_proof:
             return "Bounds are of means over all jobs."
         wait = "A wait is what a completion takes beyond the run time, restarts counted."
-        if self.impossible < 1:
+        if self.impossible < self.start:
             return wait
         method = f" ({self.bound.method}, verified)" if self.bound else ""
         return (
@@ -208,6 +223,7 @@ class Sizing:
             "fewest": self.fewest,
             "least": self.least,
             "impossible": self.impossible,
+            "run times": self.information,
             "fails again": list(self.worse),
             "interrupted": self.interrupted,
             "tried": {str(n): value for n, value in sorted(self.tried.items())},
@@ -276,12 +292,14 @@ def size(
     tried: dict[int, float] = {}
     proofs: dict[int, float] = {}
     bounds: dict[int, Bound] = {}
-    interrupted = False
+    interrupted, known = False, ""
 
     def attained(n: int) -> float:
+        nonlocal known
         if n not in tried:
             say(f"{name} on {n} nodes")
-            tried[n] = target.attained(drive(instance_of(n), made, **asdict(rules)))
+            run = drive(instance_of(n), made, **asdict(rules))
+            tried[n], known = target.attained(run), information_in(run)
         return tried[n]
 
     def proves(n: int) -> bool:
@@ -290,11 +308,16 @@ def size(
             bounds[n], proofs[n] = _bound(instance_of(n), target, effort)
         return proofs[n] > target.most
 
-    least = _first(lambda n: _fits(instance_of(n)), start)
+    def fits(n: int) -> bool:
+        try:
+            return _fits(instance_of(n))
+        except ValueError:  # a job has to run on a model of which there are no nodes yet
+            return False
+
+    least = _first(fits, start)
     first = least
     try:
-        if target.has_proof:
-            _check_possible(instance_of(least), target)
+        if target.has_proof and _is_possible(instance_of(least), target):
             first = _first(lambda n: not proves(n), least)
         step, top = 1, first
         while attained(top) > target.most and not _ample(instance_of(top)):
@@ -320,6 +343,8 @@ def size(
         tried=tried,
         proofs=proofs,
         interrupted=interrupted,
+        start=start,
+        information=known,
     )
 
 
@@ -361,13 +386,16 @@ def _bound(instance: Instance[Any], target: Target, effort: Effort) -> tuple[Bou
     return found, total / len(instance.jobs)
 
 
-def _check_possible(instance: Instance[Any], target: Target) -> None:
-    """Refuse a target that nobody reaches with any number of nodes."""
+def _is_possible(instance: Instance[Any], target: Target) -> bool:
+    """Whether gangs can reach a target; refuse one that no job can with any number of nodes."""
     alone = sum(_problem(instance, target).seconds) / len(instance.jobs)
     least = {"wait": 0.0, "completion": alone, "slowdown": 1.0}[target.measure]
+    if least > target.most and any(job.elastic for job in instance.jobs):
+        return False
     if least > target.most:
         text = f"no number of nodes does it, {target.shown(least)} is the least"
         raise ValueError(f"target {str(target)!r}: {text}")
+    return True
 
 
 def _ample(instance: Instance[Any]) -> bool:

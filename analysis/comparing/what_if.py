@@ -20,6 +20,8 @@ from .replay import replay
 from .replayed import Replay
 from .sizing import has_room
 
+LEAST_LOAD = 0.01
+
 __all__ = ["WhatIf", "WhatIfCase", "at_load", "what_if"]
 
 
@@ -42,7 +44,7 @@ class WhatIf:
     left_out : int
         Jobs that some cluster has no room for.
     interrupted : bool
-        Whether Ctrl-C came: cases that were finished before are here.
+        Whether Ctrl-C came: policies that were finished before are here.
     """
 
     cases: tuple[WhatIfCase, ...]
@@ -76,7 +78,7 @@ def what_if(
         By the name to show.
     policies : mapping of str to Policy
     loads : sequence of float
-        Above 0; 1 for the jobs as they are.
+        From 0.01 to 100; 1 for the jobs as they are.
     rules, effort
         As of :func:`~gangsched.analysis.comparing.replay.replay`.
     times : LogTimes, optional
@@ -110,7 +112,7 @@ def what_if(
     kept, left_out = some_jobs(instance, able), len(instance.jobs) - len(able)
     cases: list[WhatIfCase] = []
     for name, cluster in clusters.items():
-        for load in loads:
+        for load in dict.fromkeys(map(float, loads)):
             say(f"{name}, load {load:g}")
             found = replay(
                 at_load(replace(kept, cluster=cluster), load),
@@ -120,9 +122,10 @@ def what_if(
                 effort=effort,
                 on_interrupt="return",
             )
+            if found.rows or found.failed:
+                cases.append(WhatIfCase(name, load, found))
             if found.interrupted:
                 return WhatIf(cases=tuple(cases), left_out=left_out, interrupted=True)
-            cases.append(WhatIfCase(name, load, found))
     return WhatIf(cases=tuple(cases), left_out=left_out)
 
 
@@ -135,6 +138,10 @@ def at_load(instance: Instance[Any], load: float) -> Instance[Any]:
     [10, 20]
     """
     check_real("what_if", "load", load, positive=True)
+    if not LEAST_LOAD <= load <= 1 / LEAST_LOAD:
+        raise ValueError(
+            f"what_if: load={load:g} is not within {LEAST_LOAD:g} to {1 / LEAST_LOAD:g}"
+        )
     if load == 1 or not instance.jobs:
         return instance
     if any(job.has_deadlines and not job.best_effort for job in instance.jobs):

@@ -116,7 +116,7 @@ def whole_table(found: Replay) -> ColumnTable:
 def _limits(found: Replay, first: Column) -> tuple[Limits, Limits]:
     """By column the best that is known, and what nobody can beat, of all measures."""
     known: Limits = {first.key: "best known"}
-    bound: Limits = {first.key: "any policy"}
+    bound: Limits = {first.key: "any policy (in doubt)" if found.doubts else "any policy"}
     if found.problem is None:
         bound |= {measure.column: "-" for measure in MEASURES if measure.mean}
     jobs = len(found.instance.jobs) - len(found.rejected)
@@ -186,11 +186,14 @@ def answer(found: Replay) -> str:
     if best is not None:
         keeps = " that keeps gangs" * found.has_deadlines
         times = _shortest(best, SAID["answer_bound"], keeps) or SAID["answer_open"]
+        text += SAID["answer_finished"] * any(not row.complete for row in found.rows)
         text += SAID["answer"].format(best.name, *_completion(best), times)
     for row in found.rows:
         if row.recorded and row.measures["mean_completion"] is not None:
             times = _shortest(row, SAID["answer_recorded_bound"])
             text += SAID["answer_recorded"].format(*_completion(row), times)
+            least_of_all = least([*done, row], "mean_completion")
+            text += SAID["answer_shorter"] * (best is not None and least_of_all is not best)
     return f"{text} {in_doubt(found.doubts)}".strip()
 
 
@@ -246,13 +249,13 @@ def brief(found: Replay, *, drawn: str = "", rejected: int = 0) -> list[str]:
 
 
 def legend(
-    found: Replay, explain: bool = False, *, drawn: str = "", rejected: int = 0
+    found: Replay, explain: bool = False, *, every: bool = True, drawn: str = "", rejected: int = 0
 ) -> list[str]:
     """Say what the words of the tables mean, where they matter; with `explain`, of all columns.
 
     The settings of the comparison are there too, as of :func:`conditions`.
     """
-    shown = measured(found)
+    shown = measured(found) if every or found.problem is not None else answers(found)
     words = footnotes(shown)
     if explain:
         words = explained(one for table in shown for one in table.columns)
@@ -418,7 +421,10 @@ def remarks(found: Replay, briefly: bool = False) -> tuple[str, ...]:
     said += _restrictions(found)
     told = [row.name for row in found.rows if row.would_plan and row.information == "known"]
     if told:
-        said.append(SAID["no_limits"].format(", ".join(told)))
+        jobs = found.instance.jobs
+        without = sum(job.limit is None for job in jobs)
+        some = f"{without:,} of {len(jobs):,} " if without < len(jobs) else ""
+        said.append(SAID["no_limits"].format(", ".join(told), some))
     if found.unrecorded:
         said.append(f"No row {RECORDED!r}: {found.unrecorded}.")
     own = [row for row in found.rows if row.recorded]

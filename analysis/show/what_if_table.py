@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,16 +10,29 @@ from matplotlib.figure import Figure
 
 from ..comparing.what_if import WhatIf
 from .colours import COLOURS
-from .columns import ANSWERS, SAID, Column, ColumnTable, column, duration, unit_for
+from .columns import ANSWERS, SAID, Column, ColumnTable, column, doubted, duration, unit_for
 from .plots import INK, TRACK, WIDTH, axes_at, headline, legend_at, new_figure
 
 LEAST = Column(
-    "least", "any\npolicy ≥", "", -1, partial(duration, down=True), "its mean completion, certified"
+    "least", "any\npolicy{} ≥", "", -1, partial(duration, down=True), "mean completion, certified"
 )
 
 
+def _whose(found: WhatIf) -> str:
+    """For which policies bounds hold, where not for all."""
+    keeps = any(
+        case.found.has_deadlines or any(r.elastic for r in case.found.rows) for case in found.cases
+    )
+    return " that keeps gangs" * keeps
+
+
+def _doubt(found: WhatIf) -> str:
+    """What stands beside certified numbers where it is in doubt how the log was read."""
+    return " (in doubt)" * any(case.found.doubts for case in found.cases)
+
+
 def _label(name: str, load: float, loads: set[float]) -> str:
-    return name if len(loads) == 1 else f"{name}, load {load:g}"
+    return name if len(loads) == 1 else f"{name}, load {load:.10g}"
 
 
 def labels(found: WhatIf) -> list[str]:
@@ -41,7 +55,11 @@ def table(found: WhatIf) -> ColumnTable:
         for row in case.found.rows
     ]
     shown = [column(key) for key in ANSWERS["times"]]
-    known = [c for c in (*shown, LEAST) if any(row.get(c.key) is not None for row in rows)]
+    least = replace(LEAST, heading=LEAST.heading.format(_whose(found)))
+    if _doubt(found):
+        shown = [doubted(c) for c in shown]
+        least = replace(least, heading=f"{least.heading}\n(in doubt)")
+    known = [c for c in (*shown, least) if any(row.get(c.key) is not None for row in rows)]
     return ColumnTable((Column("case", "cluster"), Column("name", "policy"), *known), tuple(rows))
 
 
@@ -60,7 +78,7 @@ def answer(found: WhatIf) -> list[str]:
     one, other = _least(first), _least(last)
     if one is not None and other is not None:
         bounds = duration(one, down=True), names[0], duration(other, down=True), names[-1]
-        said.append(SAID["what_if_bound"].format(*bounds))
+        said.append(SAID["what_if_bound"].format(_whose(found), *bounds))
     return said
 
 
@@ -80,7 +98,7 @@ def picture(found: WhatIf) -> Figure:
     if least:
         xs, ys = zip(*least, strict=True)
         shade = axes.fill_between(xs, 0, [y / size for y in ys], color=TRACK, linewidth=0)
-        shade.set_label("impossible for any policy, certified")
+        shade.set_label(f"impossible for any policy{_whose(found)}, certified{_doubt(found)}")
     for k, (name, line) in enumerate(lines.items()):
         xs, ys = zip(*line, strict=True)
         axes.plot(xs, [y / size for y in ys], "o-", color=COLOURS[k % len(COLOURS)], label=name)

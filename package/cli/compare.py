@@ -66,7 +66,8 @@ def solve(
         raise screen.BadInput(f"solver {name!r} failed: {shortened(row.error)}")
     screen.say(console, source.title, "bold")
     for label, value in _summary(row, comparison.problem):
-        screen.say(console, f"{label}: {value}")
+        doubt = " (in doubt)" * (label in ("bound", "certified ratio") and bool(source.doubts))
+        screen.say(console, f"{label}: {value}{doubt}")
     with screen.reading():
         if json is not None:
             screen.write_json(json, result_to_dict(_verified(row)))
@@ -270,7 +271,8 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
         screen.say(console, f"- {note}", "dim")
     thing, sense = goal_of(comparison.problem).solution, comparison.sense
     if comparison.bound is not None or not comparison.relaxed:
-        screen.say(console, _bound_line(comparison.bound, sense, thing))
+        doubt = " (in doubt)" * bool(source.doubts)
+        screen.say(console, f"{_bound_line(comparison.bound, sense, thing)}{doubt}")
     for relaxed in comparison.relaxed:
         screen.say(console, _bound_line(relaxed.bound, sense, f"{relaxed.name} {thing}"))
     console.print()

@@ -308,7 +308,7 @@ def _show(console: Console, source: Source, found: Any, every: bool, explain: bo
     console.print()
     if found.rows:
         left = len(source.rejected) + source.left_out
-        words = partial(legend, explain=explain) if every or explain else brief
+        words = partial(legend, explain=explain, every=every) if every or explain else brief
         for line in words(found, drawn=source.drawn, rejected=left):
             screen.say(console, line, "dim")
     own = [f"hash of the instance: {found.instance_hash[:16]}"] * bool(found.rows)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, cast
@@ -71,6 +72,8 @@ def size(
         source = select_jobs(trace, how, seed, first, room, part, cluster_of(LARGE))
         if not isinstance(source.subject, Instance):
             raise ValueError(f"{trace}: jobs with utilities have no wait: size takes run times")
+        if not getattr(source.times, "submitted", True):
+            raise ValueError(f"{trace} does not tell when jobs were submitted, so nothing of waits")
 
         @cache
         def instance_of(n: int) -> Any:
@@ -84,7 +87,7 @@ def size(
             synchronous=not asynchronous,
             spread=spread,
         )
-        with screen.progress_line("looking") as show, screen.announced():
+        with _told(), screen.progress_line("looking") as show, screen.announced():
             found = run(
                 instance_of,
                 next(iter(chosen.items())),
@@ -95,9 +98,10 @@ def size(
                 on_progress=show,
             )
         if json is not None:
-            source.save(json, "size", found)
+            end = found.fewest or found.least
+            replace(source, subject=instance_of(end)).save(json, "size", found)
     console = screen.open_console(json)
-    _show(console, source, found)
+    _show(console, source, found, rules)
     screen.say_written(console, json)
     if found.interrupted:
         raise screen.Interrupted("interrupted, sizes were left to try")
@@ -105,9 +109,23 @@ def size(
         raise typer.Exit(screen.EXIT_FAILED)
 
 
-def _show(console: Console, source: Source, found: Any) -> None:
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say in one line what a policy that fails has raised."""
+    from ..analysis.driving.drive import PolicyError
+
+    try:
+        yield
+    except PolicyError as error:
+        raise ValueError(str(error)) from None
+
+
+def _show(console: Console, source: Source, found: Any, rules: Any) -> None:
     """Say what was found, and what about it is in doubt."""
-    screen.say(console, f"{source.name}: {len(source.subject.jobs):,} jobs", "bold")
+    from ..analysis.show.conditions import rules_in_words
+    from ..analysis.show.replay_tables import KNOWLEDGE
+
+    screen.say(console, f"{source.name}: {counted(len(source.subject.jobs), 'job')}", "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
         screen.say(console, f"- {note}", "dim")
     doubt = in_doubt(source.doubts)
@@ -120,6 +138,9 @@ def _show(console: Console, source: Source, found: Any) -> None:
         shown = found.target.shown(value)
         screen.say(console, f"{counted(n, 'node'):>10}: {shown:>10}, {reached}")
     screen.say(console, found.words, "dim")
+    if found.information:
+        known = f"{found.policy}: {KNOWLEDGE[found.information]}"
+        screen.say(console, f"{known}; {rules_in_words(rules)}.", "dim")
 
 
 def _near(found: Any) -> list[int]:

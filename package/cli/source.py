@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import islice
+from json import loads
 from pathlib import Path
 from typing import Any
 
@@ -159,12 +160,13 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
     trace = read_log(path, reader, options.get("cluster"))
     problem, made = entry.convert(trace, **options)
     seed = options.get("seed")
+    doubts = tuple(dict.fromkeys((*trace.doubts, *made.times.doubts)))
     return Source(
         name=Path(path).name,
         subject=problem,
         stem=stem,
-        notes=(*filter(None, [in_doubt(trace.doubts)]), str(trace.report), *made.notes),
-        doubts=trace.doubts,
+        notes=(*filter(None, [in_doubt(doubts)]), str(trace.report), *made.notes),
+        doubts=doubts,
         rejected=made.rejected,
         drawn=f"{seed} of what the log lacks" if made.replaced else "",
         replaced=made.replaced,
@@ -197,6 +199,8 @@ def select_problem(
     source: str | None, problem: str | None, setting: str | None, seed: int, **options: Any
 ) -> Source:
     """The source that the options of `compare` mean; `options` by their name on the screen."""
+    from ..instances import library
+
     if (source is None) == (setting is None):
         raise ValueError("give either a file or named instance, or --setting")
     if setting is not None:
@@ -212,6 +216,8 @@ def select_problem(
     assert source is not None
     if options["reader"] is None and _is_log(source):
         options["reader"] = "auto"
+    if options["reader"] is None and not (Path(source).exists() or source in library.names()):
+        return load_problem(source, problem)  # which says so
     if options["reader"] is None:
         only("an instance; a trace needs --reader", options, ())
         return load_problem(source, problem)
@@ -371,8 +377,19 @@ def _is_log(path: str) -> bool:
     try:
         data = read_json(path)
     except ValueError:
-        return False
+        return _is_lines(path)
     return "format" not in data if isinstance(data, dict) else bool(data) and type(data[0]) is dict
+
+
+def _is_lines(path: str) -> bool:
+    """Whether a file has several lines, the first of which is a whole object in JSON."""
+    from ..instances.io import text_lines
+
+    try:
+        first, *more = islice(text_lines(path), 2)
+        return bool(more) and isinstance(loads(first), dict)
+    except ValueError:
+        return False
 
 
 def _is_saved(path: str) -> bool:

@@ -121,7 +121,7 @@ def test_nodes_that_are_there_may_do_and_what_a_policy_cannot_run_proves_nothing
 
     found = size(instance, ("fifo", Fifo()), Target("wait", 1), rules=RULES, start=0)
     assert (found.fewest, found.least, found.impossible) == (0, 0, -1)
-    assert "fifo needs 0 nodes (0 s); no bound excludes any size" in str(found)
+    assert "fifo needs 0 more nodes (0 s); no bound excludes any size" in str(found)
     pool = [Job(id="wide", gpus=5, work=10)]  # which fifo puts on whole nodes only
     found = size(
         lambda n: Instance(Cluster.of_sizes([3] * n), pool), ("fifo", Fifo()), Target("wait", 1),
@@ -178,7 +178,7 @@ def test_the_command_says_it_in_a_sentence(
     wanted = "--target", "mean wait <= 60 s", "--policy", "fifo"
     grown = "--nodes", "v100:2x2", "--grow", "v100:2", "--overhead", "0"
     code, out, _ = called(capsys, "size", args[1], *grown, *wanted)
-    assert (code, "fifo needs 3 nodes" in out) == (0, True)
+    assert (code, "fifo needs 3 more nodes" in out) == (0, True)
     code, _, err = called(capsys, *args, *wanted, "--effort", "huge")
     assert (code, "size: effort='huge' is not one of" in err) == (2, True)
     revenue = "size", "W_LINEAR", "--reader", "scenario", "--gpus-per-node", "4"

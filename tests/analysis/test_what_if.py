@@ -39,7 +39,7 @@ def test_each_case_is_the_replay_of_its_cluster_and_load(seed: int) -> None:
     for case in found.cases:
         jobs = [
             Job(id=job.id, gpus=job.gpus, work=job.work,
-                release=first + (job.release - first) // case.load)
+                release=first + (job.release - first) // int(case.load))
             for job in instance.jobs
         ]  # fmt: skip
         alone = gs.replay(Instance(CLUSTERS[case.cluster], jobs), list(policies))
