@@ -33,7 +33,8 @@ SAID = [
     # of elastic policies, what bounds gangs bounds nothing
     (f"what-if due.csv {AT} --nodes 1x8 --nodes 2x8 --policies optimus:elastic,edf", 0,
      "Any policy that keeps gangs: at least", "Any policy: "),
-    (f"size due.csv {AT} {ELASTIC} --target 'mean completion <= 23 min'", 0, "needs 1 node", "no number of nodes"),
+    (f"size due.csv {AT} {ELASTIC} --target 'mean completion <= 23 min'", 0, "needs 1 node",
+     "no number of nodes"),
     # who knew run times
     ("size six.csv --gpus-per-node 8 --target 'mean wait <= 100 s'", 0,
      "easy: know what they use of run times", ""),
