@@ -139,8 +139,8 @@ def _show(console: Console, source: Source, found: Any, rules: Any) -> None:
         screen.say(console, f"{counted(n, 'node'):>10}: {shown:>10}, {reached}")
     screen.say(console, found.words, "dim")
     if found.information:
-        known = f"{found.policy}: {KNOWLEDGE[found.information]}"
-        screen.say(console, f"{known}; {rules_in_words(rules)}.", "dim")
+        known = f"Information: {KNOWLEDGE[found.information]}: {found.policy}"
+        screen.say(console, f"{known}; parameters: {rules_in_words(rules)}.", "dim")
 
 
 def _near(found: Any) -> list[int]:
