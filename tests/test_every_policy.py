@@ -138,8 +138,8 @@ def test_it_runs_beside_dedicated_nodes_where_others_are_left(name: str) -> None
     for case in CASES:
         said = outcome(f"{name}:profiled-dedicated-1", case)
         wanted = expected(name, case)
-        for rule in ("one_model", "jobs with"):
-            wanted = wanted.replace(f"': {rule}", f":profiled': {rule}")
+        for rule in ("' takes all GPUs", "': jobs with"):
+            wanted = wanted.replace(rule, f":profiled{rule}")
         if "one node" in case:
             wanted = "profiled: dedicated=1 leaves none of the 1 nodes"
         elif "models" in case and not wanted:
