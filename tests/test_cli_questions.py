@@ -37,7 +37,7 @@ SAID = [
      "no number of nodes"),
     # who knew run times
     ("size six.csv --gpus-per-node 8 --target 'mean wait <= 100 s'", 0,
-     "know what they use of run times when jobs come: easy; parameters: rounds", ""),
+     "know what they use of run times when jobs come: easy; seeds: none drawn", ""),
     ("replay some.csv --nodes 1 --gpus-per-node 8 --policies easy --no-report", 0,
      "easy: run times known, as 1 of 3 jobs have no limits", ""),
     # doubts stand beside what is certified

@@ -122,7 +122,7 @@ def _told() -> Iterator[None]:
 
 def _show(console: Console, source: Source, found: Any, rules: Any) -> None:
     """Say what was found, and what about it is in doubt."""
-    from ..analysis.show.conditions import rules_in_words
+    from ..analysis.show.conditions import Conditions, left_out, rules_in_words, seed_range
     from ..analysis.show.replay_tables import KNOWLEDGE
 
     screen.say(console, f"{source.name}: {counted(len(source.subject.jobs), 'job')}", "bold")
@@ -139,8 +139,14 @@ def _show(console: Console, source: Source, found: Any, rules: Any) -> None:
         screen.say(console, f"{counted(n, 'node'):>10}: {shown:>10}, {reached}")
     screen.say(console, found.words, "dim")
     if found.information:
-        known = f"Information: {KNOWLEDGE[found.information]}: {found.policy}"
-        screen.say(console, f"{known}; parameters: {rules_in_words(rules)}.", "dim")
+        settings = Conditions(
+            information=f"{KNOWLEDGE[found.information]}: {found.policy}",
+            seeds=seed_range([]),
+            excluded=left_out([len(source.rejected) + source.left_out]),
+            parameters=rules_in_words(rules),
+            certificate="none, as no bound was verified" if found.bound is None else "the proof",
+        )
+        screen.say(console, str(settings), "dim")
 
 
 def _near(found: Any) -> list[int]:
