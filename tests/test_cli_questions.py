@@ -15,6 +15,7 @@ LOGS = {
     "nosub.csv": ["id,user,gpus,start,end", "a,u,8,0,100", "b,v,8,100,200", "c,u,8,100,1300"],
     "models.csv": ["id,gpus,model,submit,start,end", "a,4,v100,0,0,1000", "b,4,k80,0,0,3000",
                    "c,4,v100,0,1000,2000"],
+    "grown.csv": ["id,gpus,submit,start,end", "a,8,0,0,1000", "b,8,0,1000,2000"],
     "due.csv": ["id,gpus,submit,start,end,deadline", "a,2,0,0,1000,4000",
                 "b,2,5000,5100,7000,9000"],
     "some.csv": ["id,gpus,submit,start,end,timelimit_s", "a,8,0,0,1000,2000", "b,4,10,1000,1300,",
@@ -50,6 +51,10 @@ SAID = [
      "any policy (in doubt)", ""),
     ("size nosub.csv --gpus-per-node 8 --target 'mean wait <= 60 s'", 2,
      "does not tell when jobs were submitted", ""),
+    # who is compared, and where
+    ("what-if six.csv --nodes 1x4 --nodes 1x8 --policies fifo", 2, "no job fits all clusters", ""),
+    ("what-if some.csv --nodes 1x4 --nodes 1x8 --policies fifo", 0,
+     "excluded: 1 job; parameters: clusters 1x4, 1x8, load 1, rounds of", "2 nodes"),
     # policies that fail
     ("what-if six.csv --nodes 1x8 --policies fifo,bad.py:Bad", 1, "bad.py:Bad failed: ", ""),
     ("size six.csv --gpus-per-node 8 --policy bad.py:Bad --target 'mean wait <= 1 s'", 2,
@@ -59,6 +64,8 @@ SAID = [
      "fifo: mean completion 33.4 min", ""),
     ("size models.csv --nodes k80:4x4 --grow v100:4 --policy fifo --target 'mean wait <= 60 s'", 0,
      "fifo needs 2 more nodes", ""),
+    ("size grown.csv --nodes k80:1x4 --grow k80:4 --policy fifo --target 'mean wait <= 20 min'", 0,
+     "no policy can do it with fewer than 1, as a gang would not fit", "no bound excludes"),
     # the best of all is the log's own schedule
     ("replay six.csv --nodes 1 --gpus-per-node 8 --policies fifo --no-report", 0,
      "That is shorter than any of these policies.", ""),

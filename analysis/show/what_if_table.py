@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from ..comparing.what_if import WhatIf
 from .colours import COLOURS
 from .columns import ANSWERS, SAID, Column, ColumnTable, column, doubted, duration, unit_for
+from .conditions import rules_in_words
 from .plots import INK, TRACK, WIDTH, axes_at, headline, legend_at, new_figure
+from .replay_tables import conditions, remarks
 
 LEAST = Column(
     "least", "any\npolicy{} ≥", "", -1, partial(duration, down=True), "mean completion, certified"
@@ -80,6 +82,17 @@ def answer(found: WhatIf) -> list[str]:
         bounds = duration(one, down=True), names[0], duration(other, down=True), names[-1]
         said.append(SAID["what_if_bound"].format(_whose(found), *bounds))
     return said
+
+
+def words(found: WhatIf, *, drawn: str = "", rejected: int = 0) -> list[str]:
+    """Say under which settings the cases are compared, and what to know about their rows."""
+    one = found.cases[0].found
+    shared = conditions(one, drawn=drawn, rejected=rejected + found.left_out)
+    where = f"clusters {', '.join(dict.fromkeys(case.cluster for case in found.cases))}"
+    loads = ", ".join(f"{load:.10g}" for load in dict.fromkeys(case.load for case in found.cases))
+    parameters = f"{where}, load {loads}, {rules_in_words(one.rules)}"
+    said = [SAID["elastic"]] * any(row.elastic for row in one.rows)
+    return [*said, str(replace(shared, parameters=parameters)), *remarks(one, briefly=True)]
 
 
 def picture(found: WhatIf) -> Figure:

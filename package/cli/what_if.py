@@ -44,7 +44,7 @@ def what_if(
     """
     from ..analysis.comparing.what_if import what_if as run
     from ..analysis.show import plots, what_if_table
-    from ..analysis.show.replay_tables import brief, failures
+    from ..analysis.show.replay_tables import failures
     from ..instances import Instance
 
     with screen.reading():
@@ -87,7 +87,8 @@ def what_if(
         console.print()
         screen.show_table(console, screen.rich_table(what_if_table.table(found)))
         console.print()
-        for line in brief(found.cases[0].found, drawn=source.drawn)[:-1]:
+        left = len(source.rejected) + source.left_out
+        for line in what_if_table.words(found, drawn=source.drawn, rejected=left):
             screen.say(console, line, "dim")
     failed = [line for case in found.cases for line in failures(case.found)]
     for line in dict.fromkeys(failed):

@@ -147,8 +147,28 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert found.interrupted
     assert len(found.tried) + len(found.proofs) == 3
     assert found.impossible == max(n for n, value in found.proofs.items() if value > 0)
+    assert "fifo was not tried" in str(found)
     assert "fewer than" in str(found)
     assert found.to_dict()["interrupted"]
+
+
+def test_an_interrupted_search_does_not_say_what_a_policy_needs() -> None:
+    """The doubled size that reaches the target came before all smaller ones were tried."""
+    own = [Job(id=str(i), gpus=1, work=600) for i in range(40)]
+
+    def stop(text: str) -> None:
+        if text == "fifo on 4 nodes":
+            raise KeyboardInterrupt
+
+    target = Target.of("95 % wait <= 500 s")
+    args = (lambda n: Instance(Cluster.of_sizes([1] * n), own), ("fifo", Fifo()), target)
+    whole, part = size(*args, rules=RULES), size(*args, rules=RULES, on_progress=stop)
+    assert part.fewest is not None
+    assert whole.fewest is not None
+    assert part.fewest > whole.fewest
+    assert f"fifo reaches it with {part.fewest} nodes" in str(part)
+    assert "not all smaller sizes were tried" in str(part)
+    assert f"fifo needs {whole.fewest} nodes" in str(whole)
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,28 @@ import numpy as np
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.show.user_table import MOST_USERS, user_rows, user_table
+from gangsched.analysis.show.user_table import MOST_USERS, By, user_rows, user_table
 from gangsched.instances import Cluster, Instance, Job, User
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_rows_of_users_are_means_over_their_jobs(seed: int) -> None:
+@pytest.mark.parametrize("by", ["user", "queue"])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_are_means_over_the_jobs_of_each(seed: int, by: By) -> None:
     rng = random.Random(seed)
     jobs = [
         Job(id=str(j), gpus=rng.choice([1, 2, 4]), work=rng.randint(60, 4000),
-            release=rng.randint(0, 3000), user=rng.choice(["ann", "bob", "cyd"]))
+            release=rng.randint(0, 3000), user=rng.choice(["ann", "bob", "cyd"]),
+            queue=rng.choice(["wide", "narrow"]))
         for j in range(14)
     ]  # fmt: skip
     users = [User(name) for name in sorted({job.user for job in jobs})]
     instance = Instance(Cluster.of_sizes([4]), jobs, users=users)
     found = gs.replay(instance, ["fifo", "srtf"], effort="quick")
-    rows = user_rows(found)
+    rows = user_rows(found, by)
     assert [row["policy"] for row in rows] == sorted(row["policy"] for row in rows)
     for row in rows:
         run = gs.drive(instance, row["policy"])
-        own = [j for j, job in enumerate(jobs) if job.user == row["user"]]
+        own = [j for j, job in enumerate(jobs) if getattr(job, by) == row[by]]
         waits = {wait.job: wait for wait in found.waits(len(jobs))[row["policy"]]}
         seconds = [waits[j].seconds if j in waits else 0 for j in own]
         spans = [run.records.end[j] - jobs[j].release for j in own]
@@ -49,4 +51,4 @@ def test_rows_of_users_are_means_over_their_jobs(seed: int) -> None:
             assert row["why"] == f"{most}, {total[most] / sum(total.values()):.0%}"
     means = [row["mean_wait"] for row in rows if row["policy"] == "fifo"]
     assert means == sorted(means, reverse=True)
-    assert len(user_table(found, rows).rows) == min(len(rows), 2 * MOST_USERS)
+    assert len(user_table(found, rows, by).rows) == min(len(rows), 2 * MOST_USERS)
